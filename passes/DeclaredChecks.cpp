@@ -34,6 +34,13 @@ static std::string findDecayFault(const std::string &text) {
   return isDecay ? std::string() : "must lie between 0 and 1, as 0.999 does, not '" + text + "'";
 }
 
+static std::string findChunksFault(const std::string &text) {
+  const bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))
+    return std::string();
+  return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
+}
+
 static std::string findByteSizeFault(const std::string &text) {
   llvm::Expected<ByteSize> size = parseByteSize(text);
   return size ? std::string() : llvm::toString(size.takeError());
@@ -173,6 +180,13 @@ static OptionCheck byFunction(std::function<std::string(const std::string &)> fi
   return {Kind::Custom, {}, 0, 0, std::move(findFault)};
 }
 
+/// Words with commas between them.
+template <size_t size> struct WordList {
+  consteval WordList(const char (&text)[size]) { std::copy_n(text, size, characters); }
+  char characters[size];
+};
+
+static Checks unchecked(MLIRContext &) { return {}; }
 // `parser`, where the text is read, says what is wrong with it.
 template <auto parser> static Checks readBy(MLIRContext &) { return {}; }
 static Checks adapters(MLIRContext &) { return {byFunction(findAdapterFault)}; }
@@ -190,6 +204,8 @@ static Checks fallbacks(MLIRContext &context) {
   return {byFunction(
       [known = KnownOptimizers(context)](const std::string &text) { return findFallbackFault(text, known); })};
 }
+static Checks positive(MLIRContext &) { return {{Kind::Positive}}; }
+static Checks chunks(MLIRContext &) { return {byFunction(findChunksFault)}; }
 static Checks nonNegative(MLIRContext &) { return {{Kind::NonNegative}}; }
 static Checks rate(MLIRContext &) { return {{Kind::Rate}}; }
 static Checks decay(MLIRContext &) { return {byFunction(findDecayFault)}; }
@@ -198,6 +214,9 @@ static Checks byteCount(MLIRContext &) { return {byFunction(findByteCountFault)}
 static Checks schedules(MLIRContext &) { return {ofWords(train::listSchedules())}; }
 template <const auto &list> static Checks words(MLIRContext &) {
   return {ofWords(llvm::to_vector_of<StringRef>(list))};
+}
+template <WordList list> static Checks anyOf(MLIRContext &) {
+  return {ofWords(llvm::to_vector_of<StringRef>(llvm::split(list.characters, ',')))};
 }
 template <int64_t low, int64_t high> static Checks range(MLIRContext &) { return {{Kind::Range, {}, low, high}}; }
 template <train::CodecUse use> static Checks codecs(MLIRContext &context) {

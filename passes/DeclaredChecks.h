@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lowtide/Support/OptionCheck.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Operation.h"
 

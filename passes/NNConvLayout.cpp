@@ -274,16 +274,16 @@ struct NNConvLayout : StepPass<lowtide::impl::NNConvLayoutBase<NNConvLayout>> {
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "conv-layout", layout)))
+    if (failed(checkOption(getOperation(), "conv-layout", convLayout)))
       return signalPassFailure();
-    if (layout == "nchw")
+    if (convLayout == "nchw")
       return;
     SmallVector<Block *> blocks;
     getOperation()->walk([&](Block *block) { blocks.push_back(block); });
     unsigned calls = 0, transposes = 0, following = 0;
     uint64_t saved = 0, moved = 0;
     for (Block *block : blocks) {
-      LayoutProblem problem(*block, target, layout == "nhwc");
+      LayoutProblem problem(*block, target, convLayout == "nhwc");
       problem.propagate();
       problem.cut();
       problem.rewrite();

@@ -10,15 +10,23 @@
 include "lowtide/Support/DeclaredOptions.td"
 include "mlir/Pass/PassBase.td"
 
-// An option that a flag of the driver sets: its record has all but the name of the member.
-class FlagOption<string cppName, DeclaredOption flag>
-    : Option<cppName, flag.Name, "std::string", "\"" # flag.Default # "\"", flag.text> {
+// An option that a flag of the driver sets: all of it is the flag's.
+class FlagOption<DeclaredOption flag>
+    : Option<flag.Member, flag.Name, "std::string", "\"" # flag.Default # "\"", flag.text> {
   string kind = flag.Type.kind;
+}
+
+// A pass whose options are the flags that name it in their record, and further ones of its own.
+class StepPass<string flag, string operation> : Pass<flag, operation> {
+  list<DeclaredOption> flags = !filter(option, !instances<DeclaredOption>(),
+                                       !not(!empty(!filter(reader, option.Passes, !eq(reader, flag)))));
+  list<Option> ownOptions = [];
+  let options = !listconcat(!foreach(option, flags, FlagOption<option>), ownOptions);
 }
 
 // --- the machine ---
 
-def TrainSetTarget : Pass<"train-set-target", "::mlir::ModuleOp"> {
+def TrainSetTarget : StepPass<"train-set-target", "::mlir::ModuleOp"> {
   let summary = "say what a module is compiled for: the attribute train.target (changes nothing else)";
   let description = [{
     Every pass that decides something by the machine reads this attribute: which contractions a library computes, which
@@ -26,15 +34,11 @@ def TrainSetTarget : Pass<"train-set-target", "::mlir::ModuleOp"> {
     lib/Interfaces/Targets.inc. Comes before any pass that reads it: what was decided for another target is not undone.
   }];
   let dependentDialects = ["::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"target", TargetOption>,
-    FlagOption<"threadsMax", ThreadsMaxOption>,
-  ];
 }
 
 // --- onnx: what the file said ---
 
-def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
+def ONNXLegalize : StepPass<"onnx-legalize", "::mlir::ModuleOp"> {
   let summary = "turn the imported @model into a forward function of nn ops (real-equal)";
   let description = [{
     One walk over the nodes: each operator's rule writes its meaning in nn ops on static shapes. What depends on nothing
@@ -45,12 +49,9 @@ def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
     ("unsupported", "bad-input" or "usage"), from which the driver takes its exit code.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect", "::mlir::func::FuncDialect"];
-  let options = [
+  let ownOptions = [
     Option<"model", "model", "std::string", "\"model\"", "Function to legalize">,
     Option<"entry", "entry", "std::string", "\"forward\"", "Name of the function that is made">,
-    FlagOption<"mode", ModeOption>,
-    FlagOption<"loss", LossOption>,
-    FlagOption<"dropout", DropoutOption>,
     Option<"requireLoss", "require-loss", "bool", "false", "Refuse a model without a loss">,
     Option<"keepModel", "keep-model", "bool", "false", "Keep the imported function">,
   ];
@@ -58,7 +59,7 @@ def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
 
 // --- nn: the forward graph ---
 
-def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
+def VerifyLegal : StepPass<"verify-legal", "::mlir::ModuleOp"> {
   let summary = "check that only nn on static shapes is left (exact)";
   let description = [{
     Every op of every function belongs to `nn`, `train` or is a function or its return; every tensor has a static shape.
@@ -66,7 +67,7 @@ def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
   }];
 }
 
-def TrainAdapt : Pass<"train-adapt", "::mlir::ModuleOp"> {
+def TrainAdapt : StepPass<"train-adapt", "::mlir::ModuleOp"> {
   let summary = "add low-rank pairs to products with frozen weights (real-equal as long as a pair is zero; asked for)";
   let description = [{
     Every layer that a rule names gets two parameters, A of `r` rows and B of `r` columns: wherever a product reads its
@@ -78,14 +79,10 @@ def TrainAdapt : Pass<"train-adapt", "::mlir::ModuleOp"> {
     All functions of the module get the same pairs, @forward alone the dropout.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"rules", LoraOption>,
-    FlagOption<"dropout", DropoutOption>,
-  ];
   let statistics = [Statistic<"numPairs", "pairs", "Layers that got a pair">];
 }
 
-def TrainEncodeFrozen : Pass<"train-encode-frozen", "::mlir::ModuleOp"> {
+def TrainEncodeFrozen : StepPass<"train-encode-frozen", "::mlir::ModuleOp"> {
   let summary = "hold frozen matrices in codes of few bits (approximate; asked for)";
   let description = [{
     A constant f32 matrix of at least 4096 numbers in whole blocks of 64, which every function that binds it only reads in
@@ -98,18 +95,17 @@ def TrainEncodeFrozen : Pass<"train-encode-frozen", "::mlir::ModuleOp"> {
     into such a matrix: `train.adapters` names it no more.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [FlagOption<"codec", FrozenWeightsOption>];
   let statistics = [Statistic<"numCoded", "coded", "Matrices that are held in codes">];
 }
 
-def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
+def NNFusePatterns : StepPass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let summary = "recognise activations, normalizations, attention and losses that exporters write out (real-equal)";
   let description = [{
     Exporters break GELU, SiLU, layer norm, RMS norm, attention and cross-entropy into parts. As one op each, their
     derivative saves a few numbers for each row instead of every intermediate tensor. Loops whose rounds compute alike on
     slices of one tensor become as many ops as one round has. Expects canonical form; comes before differentiation.
   }];
-  let options = [
+  let ownOptions = [
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
     Option<"losses", "losses", "bool", "true", "Cross-entropy of labels that pick from a log-softmax">,
     Option<"pieces", "pieces", "bool", "true", "Rounds of an unrolled loop whose results are put one after another">,
@@ -122,7 +118,7 @@ def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
-def NNSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
+def NNSplitSums : StepPass<"nn-split-sums", "::mlir::func::FuncOp"> {
   let summary = "compute stacked parts of a wide sum one after the other (real-equal)";
   let description = [{
     A stack of parameters whose entries are computed with alike, such as the experts of a mixture, and added up: what lies
@@ -131,13 +127,13 @@ def NNSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
     where nothing else reads it.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
+  let ownOptions = [
     Option<"minBytes", "min-bytes", "uint64_t", "1048576", "Bytes of the widest value from which on a sum is split">,
   ];
   let statistics = [Statistic<"numSplit", "split", "Stacks of parameters that are taken apart">];
 }
 
-def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
+def NNWiden : StepPass<"nn-widen", "::mlir::ModuleOp"> {
   let summary = "compute everything in a wider float type (approximate)";
   let description = [{
     Turns every tensor of the module whose element type is one of `from` into `to`. For checks in f64, where all floats
@@ -145,7 +141,7 @@ def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
     or of 16 bits where the model has them. Constants keep their values, except that one number for all elements which
     stands for 1/n, as the factor of a mean, is 1/n in f64, too.
   }];
-  let options = [
+  let ownOptions = [
     ListOption<"from", "from", "std::string", "Element types to replace: f32 (the default), f16 and bf16">,
     Option<"to", "to", "std::string", "\"f64\"", "Element type to compute in: f32 or f64">,
   ];
@@ -153,7 +149,7 @@ def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
 
 // --- train: one step ---
 
-def TrainWeighLoss : Pass<"train-weigh-loss", "::mlir::ModuleOp"> {
+def TrainWeighLoss : StepPass<"train-weigh-loss", "::mlir::ModuleOp"> {
   let summary = "state what the loss of an evaluation is a mean over (real-equal)";
   let description = [{
     Adds the metric `loss_weight` to a forward function whose samples do not meet, as BatchTracking shows: the sum over
@@ -161,10 +157,10 @@ def TrainWeighLoss : Pass<"train-weigh-loss", "::mlir::ModuleOp"> {
     meet, a remark says where, and nothing is added.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"function", "function", "std::string", "\"eval\"", "The function; none of that name: nothing">];
+  let ownOptions = [Option<"function", "function", "std::string", "\"eval\"", "The function; none of that name: nothing">];
 }
 
-def NNSegmentScans : Pass<"nn-segment-scans", "::mlir::ModuleOp"> {
+def NNSegmentScans : StepPass<"nn-segment-scans", "::mlir::ModuleOp"> {
   let summary = "long loops over steps become loops over segments of steps (real-equal)";
   let description = [{
     A scan of T steps becomes a scan of segments whose round is a scan of about √T steps, where what the steps leave for
@@ -173,14 +169,14 @@ def NNSegmentScans : Pass<"nn-segment-scans", "::mlir::ModuleOp"> {
     kept between the passes is a choice (`train-recompute-scans`). Who reads the last row of a state reads the state.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
-  let options = [
+  let ownOptions = [
     Option<"function", "function", "std::string", "\"forward\"", "The function whose scans are cut">,
     Option<"minBytes", "min-bytes", "uint64_t", "1048576", "Bytes of slices and states of all steps from which on">,
   ];
   let statistics = [Statistic<"numSegmented", "segmented", "Scans in segments">];
 }
 
-def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
+def TrainDifferentiate : StepPass<"train-differentiate", "::mlir::ModuleOp"> {
   let summary = "turn @forward into @gradient: loss and the gradient of every parameter (real-equal)";
   let description = [{
     Reverse-mode differentiation from the metric `loss` to every floating-point `#train.param` argument, by asking each
@@ -191,10 +187,8 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
     (`nn.attention_grad`). docs/rationale/differentiation.md has the rules and the reasons.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
+  let ownOptions = [
     Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">,
-    FlagOption<"lossScale", LossScaleOption>,
-    FlagOption<"precision", PrecisionOption>,
   ];
   let statistics = [
     Statistic<"numGradients", "gradients", "Parameters with a gradient">,
@@ -205,7 +199,7 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
-def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
+def TrainAutocast : StepPass<"train-autocast", "::mlir::ModuleOp"> {
   let summary = "keep values in 16 bits where their ops' records allow it (approximate)";
   let description = [{
     Contractions take 16-bit operands and add up in f32; every other op computes in f32; what is stored between kernels
@@ -216,11 +210,6 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
     reasons.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
-  let options = [
-    FlagOption<"precision", PrecisionOption>,
-    FlagOption<"overrides", PrecisionOverrideOption>,
-    FlagOption<"frozenWeights", FrozenWeightsOption>,
-  ];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,
     Statistic<"numWidened", "widened", "16-bit values widened">,
@@ -228,7 +217,7 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
   ];
 }
 
-def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
+def TrainScaleLoss : StepPass<"train-scale-loss", "::mlir::ModuleOp"> {
   let summary = "unscale, check and clip the gradients of @gradient (real-equal; clipping is asked for)";
   let description = [{
     After the backward pass, whose seed is the loss scale (train-differentiate): all gradients are divided by the scale
@@ -240,14 +229,9 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
     scale the gradients are derived anew from the loss, and the updates are written again for what is made of them.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"lossScale", LossScaleOption>,
-    FlagOption<"clipNorm", ClipNormOption>,
-    FlagOption<"clipValue", ClipValueOption>,
-  ];
 }
 
-def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
+def TrainOptimize : StepPass<"train-optimize", "::mlir::ModuleOp"> {
   let summary = "build @train from @gradient: every parameter's update, as soon as it may be (real-equal)";
   let description = [{
     Adds one optimizer op per parameter that has a gradient, after its gradient and the last use of the parameter, so
@@ -257,26 +241,17 @@ def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
     @gradient stays as an entry point that changes no state, unless `keep-gradient=false`.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"optimizer", OptimizerOption>,
-    FlagOption<"convention", ConventionOption>,
-    FlagOption<"lr", LrOption>,
-    FlagOption<"schedule", ScheduleOption>,
-    FlagOption<"warmupSteps", WarmupStepsOption>,
-    FlagOption<"totalSteps", TotalStepsOption>,
-    FlagOption<"minLr", MinLrOption>,
+  let ownOptions = [
     Option<"scheduleSettings", "schedule-options", "std::string", "\"\"",
            "What else the schedule has, separated by ';': step_size=30;gamma=0.1">,
-    FlagOption<"fallback", FallbackOption>,
     Option<"settings", "options", "std::string", "\"\"",
            "Options of the optimizer, separated by ';': weight_decay=0.1;betas=0.9,0.95;nesterov">,
-    FlagOption<"groups", GroupOption>,
     Option<"keepGradient", "keep-gradient", "bool", "true", "Keep @gradient as an entry point">,
   ];
   let statistics = [Statistic<"numUpdates", "updates", "Parameters that are updated">];
 }
 
-def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
+def TrainAccumulate : StepPass<"train-accumulate", "::mlir::ModuleOp"> {
   let summary = "compute every step in micro-batches, adding up their gradients (real-equal)";
   let description = [{
     Follows the samples of the batch through every function, op by op (BatchInterface), and puts all that has one row for
@@ -288,14 +263,13 @@ def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
     in the model.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [FlagOption<"microBatches", MicroBatchesOption>];
   let statistics = [
     Statistic<"numLoops", "loops", "Loops made">,
     Statistic<"numSums", "sums", "Values that loops add up">,
   ];
 }
 
-def TrainStateLayouts : Pass<"train-state-layouts", "::mlir::ModuleOp"> {
+def TrainStateLayouts : StepPass<"train-state-layouts", "::mlir::ModuleOp"> {
   let summary = "store optimizer state in fewer bits (approximate; codecs say how far)";
   let description = [{
     The state of each parameter's updates is stored by the codec that its group, or `moments`, asks for: updates read what
@@ -308,14 +282,9 @@ def TrainStateLayouts : Pass<"train-state-layouts", "::mlir::ModuleOp"> {
     `train-optimize` and before anything takes parameters to pieces: blocks are those of the whole tensor.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"moments", MomentsOption>,
-    FlagOption<"master", MasterOption>,
-    FlagOption<"groups", GroupOption>,
-  ];
 }
 
-def TrainAverageWeights : Pass<"train-average-weights", "::mlir::ModuleOp"> {
+def TrainAverageWeights : StepPass<"train-average-weights", "::mlir::ModuleOp"> {
   let summary = "keep an exponential moving average of the trained weights (real-equal)";
   let description = [{
     Every parameter that a step writes gets a state `<parameter>.ema` of f32 (of f64 where it is wider): after the update
@@ -324,10 +293,9 @@ def TrainAverageWeights : Pass<"train-average-weights", "::mlir::ModuleOp"> {
     `train-state-layouts`: of a split master the average is that of the f32 number.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [FlagOption<"decay", EmaOption>];
 }
 
-def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
+def TrainSparseUpdates : StepPass<"train-sparse-updates", "::mlir::ModuleOp"> {
   let summary = "update tables in the rows that a batch names (exact; lazy rules are asked for)";
   let description = [{
     The gradient of a large table that rows are looked up in is made, and used, as one row for each place of the batch:
@@ -337,11 +305,10 @@ def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
     (PyTorch's SparseAdam). Where the gradient stays whole, a remark says why.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [FlagOption<"rules", SparseUpdatesOption>];
   let statistics = [Statistic<"numTables", "tables", "Tables that are updated in rows">];
 }
 
-def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
+def VerifyStep : StepPass<"verify-step", "::mlir::ModuleOp"> {
   let summary = "check the bindings of every entry point (exact)";
   let description = [{
     Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
@@ -349,7 +316,7 @@ def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
   }];
 }
 
-def TrainTileCoded : Pass<"train-tile-coded", "::mlir::func::FuncOp"> {
+def TrainTileCoded : StepPass<"train-tile-coded", "::mlir::func::FuncOp"> {
   let summary = "compute matrices of few bits tile by tile, in front of the products that read them (real-equal)";
   let description = [{
     A product whose operand is a matrix that elementwise ops and movements make of constants in fewer bytes, codes among
@@ -363,7 +330,7 @@ def TrainTileCoded : Pass<"train-tile-coded", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numTiled", "tiled", "Products that read a matrix tile by tile">];
 }
 
-def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
+def TrainChunkLossHead : StepPass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
   let summary = "compute loss and gradients of many classes without holding their logits (real-equal)";
   let description = [{
     A loss of a linear layer and its gradients become one op, then a loop over chunks of rows: a chunk's logits are made,
@@ -380,14 +347,14 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
     Logits that stay whole are reported with their reason: more than 64 MiB as a warning.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];
+  let ownOptions = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];
   let statistics = [
     Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
     Statistic<"numChunked", "chunked", "Loops made">,
   ];
 }
 
-def TrainRecomputeScans : Pass<"train-recompute-scans", "::mlir::func::FuncOp"> {
+def TrainRecomputeScans : StepPass<"train-recompute-scans", "::mlir::func::FuncOp"> {
   let summary = "rounds of a derivative compute what the forward pass would keep (exact, round by round)";
   let description = [{
     What a loop over segments of steps lays down as rows, and only loops of as many rounds read part by part, is computed
@@ -395,24 +362,24 @@ def TrainRecomputeScans : Pass<"train-recompute-scans", "::mlir::func::FuncOp"> 
     the segment's steps run once more, from the state that they started with, and only those states are kept.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
-  let options = [Option<"kept", "recompute", "std::string", "\"all\"", "none, products or all">];
+  let ownOptions = [Option<"kept", "recompute", "std::string", "\"all\"", "none, products or all">];
   let statistics = [Statistic<"numRecomputed", "recomputed", "Rows that are no longer kept">];
 }
 
 // --- code generation ---
 
-def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
+def NNDecompose : StepPass<"nn-decompose", "::mlir::func::FuncOp"> {
   let summary = "real-equal: replace compound ops by the primitives that emitters read";
   let description = [{
     Asks DecomposableInterface until nothing is left that decomposes. Ops that a library of the target computes as they
     are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
     Scans become loops, `train.accumulate`, whose bodies are decomposed in turn.
   }];
-  let options = [Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">];
+  let ownOptions = [Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
 
-def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
+def NNConvLayout : StepPass<"nn-conv-layout", "::mlir::func::FuncOp"> {
   let summary = "real-equal: store images and filters channels last where a GPU's library wants them so";
   let description = [{
     A library that computes channels last transposes what it is given otherwise, through its workspace. Which values are
@@ -420,7 +387,6 @@ def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
     the target's bytes per second. What lies between follows by OrderInterface: elementwise ops, reductions, broadcasts,
     pooling, slices, concatenations and views; their transposes vanish. Values at borders are transposed once.
   }];
-  let options = [FlagOption<"layout", ConvLayoutOption>];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that have their channels last">,
     Statistic<"numFollowing", "following", "other ops on tensors stored so">,
@@ -429,14 +395,14 @@ def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
-def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
+def NNLibraryForms : StepPass<"nn-library-forms", "::mlir::func::FuncOp"> {
   let summary = "real-equal: contractions as the libraries of a GPU take them, declined ones to generated kernels";
   let description = [{
     Asks the written table of libraries (`lowtide-bench --libraries`) about every contraction. What is declined is left to
     a generated kernel, with a remark. Products take a bias, another sum, ReLU, GELU or its derivative along as their
     epilogue; 16-bit products then round once where they rounded twice. Needed for CUDA targets alone.
   }];
-  let options = [Option<"epilogues", "epilogues", "bool", "true", "form epilogues">];
+  let ownOptions = [Option<"epilogues", "epilogues", "bool", "true", "form epilogues">];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "products with an epilogue">,
     Statistic<"numNarrowed", "narrowed", "calls whose f32 result became a cast of a 16-bit one">,
@@ -445,22 +411,21 @@ def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
-def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
+def NNCluster : StepPass<"nn-cluster", "::mlir::func::FuncOp"> {
   let summary = "exact: group ops into kernels";
   let description = [{
     Every op that generated code computes ends up in an nn.kernel. Constants and cheap movements are cloned into their
     readers; views and library calls stay outside. What only the backward pass reads is computed there, unless less is
     kept until then when the forward pass computes it.
   }];
-  let options = [
-    FlagOption<"fuse", FuseOption>,
+  let ownOptions = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
   ];
   let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
-def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
+def TrainInlineSaved : StepPass<"train-inline-saved", "::mlir::func::FuncOp"> {
   let summary = "exact: kernels compute cheap saved values themselves, where that costs no byte read";
   let description = [{
     Where a kernel reads a tensor that elementwise ops make of values that are kept until then in any case, the ops go
@@ -470,7 +435,7 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
     others may be kept in its place: a residual stream and its mean instead of the normalized value. Comes after
     nn-cluster; reads no more bytes and so costs no time.
   }];
-  let options = [Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">];
+  let ownOptions = [Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">];
   let statistics = [
     Statistic<"numValues", "values", "values kept no longer than their early readers need">,
     Statistic<"numReaders", "readers", "kernels that compute such a value">,
@@ -479,7 +444,7 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
 
 // --- the budget: order and recomputation change no bit ---
 
-def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
+def TrainOrder : StepPass<"train-order", "::mlir::ModuleOp"> {
   let summary = "choose the order in which a step needs the fewest bytes (exact)";
   let description = [{
     Several orders of the same instructions, judged by the exact count of bytes alive; the one with the lowest peak
@@ -489,7 +454,7 @@ def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
 
-def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
+def TrainRematerialize : StepPass<"train-rematerialize", "::mlir::ModuleOp"> {
   let summary = "make every step fit a budget: compute again what does not fit (exact)";
   let description = [{
     The budget is everything that the runtime allocates for a step: parameters, state, batch and the transient arena.
@@ -501,14 +466,6 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     brings them back before they are read. Both are weighed against each other by the time that the lanes of computation
     and of copies take together.
   }];
-  let options = [
-    FlagOption<"budget", DeviceBudgetOption>,
-    FlagOption<"hostBudget", HostBudgetOption>,
-    FlagOption<"diskBudget", DiskBudgetOption>,
-    FlagOption<"strategy", RematStrategyOption>,
-    FlagOption<"withoutMethods", WithoutMethodsOption>,
-    FlagOption<"bound", BoundOption>,
-  ];
   let statistics = [
     Statistic<"numRecomputed", "recomputed", "Instructions that run again">,
     Statistic<"numLoaded", "loaded", "Values that come back from another memory">,
@@ -516,18 +473,18 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
 
-def ProfileMemory : Pass<"profile-memory", "::mlir::ModuleOp"> {
+def ProfileMemory : StepPass<"profile-memory", "::mlir::ModuleOp"> {
   let summary = "say what is alive at the peak of every step, and of which layer (changes nothing)";
 }
 
-def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
+def VerifyEquivalence : StepPass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{
     The proof that exact passes rest on: results of equal binding have equal value graphs. Kernels are transparent, order does
     not matter, recomputation does not matter; anything else does. With `rounds`, nor does it which loops over steps, in
     loops or not, lay down the same rows: they are numbered round by round.
   }];
-  let options = [
+  let ownOptions = [
     Option<"rounds", "rounds", "bool", "false", "number the rounds of loops over steps one by one">,
     Option<"before", "before", "std::string", "\"before\"", "first function">,
     Option<"after", "after", "std::string", "\"after\"", "second function">,
@@ -536,7 +493,7 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
 
 // --- launches of a GPU ---
 
-def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
+def NNBatchLaunches : StepPass<"nn-batch-launches", "::mlir::ModuleOp"> {
   let summary = "many small kernels in one launch (exact)";
   let description = [{
     Kernels of one form, such as the updates of many parameters, become one kernel of the emitter `batch`, where they may
@@ -553,7 +510,7 @@ def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
 
 // --- plan ---
 
-def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
+def PlanLower : StepPass<"plan-lower", "::mlir::ModuleOp"> {
   let summary = "steps on tensors become programs on bytes (exact)";
   let description = [{
     Input: functions @train, @eval, @gradient (any of them) of `nn.kernel` ops, library calls and views, with bindings on
@@ -561,16 +518,15 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
     Parameters, state and input/output have addresses; transient values are buffers, which `plan-place` places. Next to it
     a module `@kernels` holds the kernels' functions, from which their machine code is made.
   }];
-  let options = [FlagOption<"weights", WeightsOption>];
 }
 
-def PlanPlace : Pass<"plan-place", "::mlir::ModuleOp"> {
+def PlanPlace : StepPass<"plan-place", "::mlir::ModuleOp"> {
   let summary = "every buffer gets an address (exact)";
-  let options = [Option<"effort", "effort", "uint64_t", "100000000", "work of the search, in looked-at neighbours">];
+  let ownOptions = [Option<"effort", "effort", "uint64_t", "100000000", "work of the search, in looked-at neighbours">];
   let statistics = [Statistic<"numBuffers", "buffers", "buffers placed">];
 }
 
-def PlanAssignStreams : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
+def PlanAssignStreams : StepPass<"plan-assign-streams", "::mlir::ModuleOp"> {
   let summary = "copies between memories run next to computation, in the order that events keep (exact)";
   let description = [{
     Stream 0 computes; copies from the device have a stream, copies to it another. `plan.record` and `plan.wait` let each
@@ -580,7 +536,7 @@ def PlanAssignStreams : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numEvents", "events", "events recorded">];
 }
 
-def VerifyBudget : Pass<"verify-budget", "::mlir::ModuleOp"> {
+def VerifyBudget : StepPass<"verify-budget", "::mlir::ModuleOp"> {
   let summary = "check that the arenas together stay within the budget (changes nothing)";
   let description = [{
     The budget is the attribute `train.device_budget` that train-rematerialize left on the module; without it everything
@@ -588,7 +544,7 @@ def VerifyBudget : Pass<"verify-budget", "::mlir::ModuleOp"> {
   }];
 }
 
-def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
+def VerifyPlan : StepPass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "prove the plan: bounds, alignment, value numbers, order (changes nothing)";
   let description = [{
     Runs the verifier that the runtime runs at every load, and compares the declared peak with the one that it counts.

@@ -257,10 +257,10 @@ private:
 
   LogicalResult run() {
     double override;
-    if (failed(checkOptions(getOperation(), {{"dropout", dropout}, {"lora", rules}})) ||
+    if (failed(checkOptions(getOperation(), {{"dropout", dropout}, {"lora", lora}})) ||
         StringRef(dropout).getAsDouble(override))
       return failure();
-    llvm::Expected<std::vector<AdapterRule>> parsed = train::parseAdapterRules(rules);
+    llvm::Expected<std::vector<AdapterRule>> parsed = train::parseAdapterRules(lora);
     if (!parsed)
       return refuse() << llvm::toString(parsed.takeError());
     adapterRules = std::move(*parsed);

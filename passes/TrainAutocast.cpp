@@ -62,7 +62,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   LogicalResult readPrecision() {
     if (failed(checkOptions(
             getOperation(),
-            {{"precision", precision}, {"frozen-weights", frozenWeights}, {"precision-override", overrides}})))
+            {{"precision", precision}, {"frozen-weights", frozenWeights}, {"precision-override", precisionOverrides}})))
       return failure();
     StringRef name = precision;
     pure = !name.consume_front("mixed-");
@@ -85,7 +85,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   }
 
   LogicalResult readOverrides() {
-    for (StringRef text : llvm::split(StringRef(overrides), ';')) {
+    for (StringRef text : llvm::split(StringRef(precisionOverrides), ';')) {
       if (text.trim().empty())
         continue;
       auto [patterns, type] = text.rsplit('=');

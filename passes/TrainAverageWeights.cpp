@@ -138,7 +138,7 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
 
   void runOnSteps() override {
     double kept;
-    if (failed(checkOption(getOperation(), "ema", decay)) || StringRef(decay).getAsDouble(kept))
+    if (failed(checkOption(getOperation(), "ema", ema)) || StringRef(ema).getAsDouble(kept))
       return signalPassFailure();
     if (kept == 0.0)
       return;

@@ -89,10 +89,10 @@ struct TrainEncodeFrozen : StepPass<lowtide::impl::TrainEncodeFrozenBase<TrainEn
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "frozen-weights", codec)))
+    if (failed(checkOption(getOperation(), "frozen-weights", frozenWeights)))
       return signalPassFailure();
     // Types are train-autocast's.
-    if (codec != "int8" && codec != "nf4")
+    if (frozenWeights != "int8" && frozenWeights != "nf4")
       return;
     llvm::MapVector<Attribute, Stays> found;
     for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
@@ -114,7 +114,7 @@ private:
   void refuse(const llvm::MapVector<Attribute, Stays> &found) {
     InFlightDiagnostic error =
         emitError(UnknownLoc::get(&getContext()))
-        << "--frozen-weights=" << codec
+        << "--frozen-weights=" << frozenWeights
         << " has no effect: " << (found.empty() ? "no matrix of the model is frozen" : "no frozen matrix can be coded");
     auto list = [&](Stays reason, StringRef text) {
       SmallVector<StringRef> names;
@@ -151,13 +151,14 @@ private:
       encode(step, argument);
       ++count;
       before += numbers * 4;
-      after += numbers * (codec == "nf4" ? 1 : 2) / 2 + numbers / blockSize * 4;
+      after += numbers * (frozenWeights == "nf4" ? 1 : 2) / 2 + numbers / blockSize * 4;
     }
     numCoded += count;
     if (!count)
       return;
-    InFlightDiagnostic remark = step.emitRemark("@") << step.getSymName() << ": " << count << " frozen matrices in "
-                                                     << codec << ": " << before << " bytes → " << after << " bytes";
+    InFlightDiagnostic remark = step.emitRemark("@")
+                                << step.getSymName() << ": " << count << " frozen matrices in " << frozenWeights << ": "
+                                << before << " bytes → " << after << " bytes";
     attachFigures(remark, {{"frozen_bytes_before", before}, {"frozen_bytes", after}});
   }
 
@@ -174,10 +175,10 @@ private:
       std::swap(dims[0], dims[1]);
     const SmallVector<OpOperand *> uses = llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; });
     const int64_t blocks = whole.getNumElements() / blockSize;
-    const bool isNf4 = codec == "nf4";
+    const bool isNf4 = frozenWeights == "nf4";
     auto scaleName = b.getStringAttr(binding.getName().getValue() + ".scale");
     NamedAttrList facts;
-    facts.set("codec", b.getStringAttr(codec));
+    facts.set("codec", b.getStringAttr(frozenWeights));
     facts.set("coded_dims", b.getDenseI64ArrayAttr(dims));
     if (isTransposed)
       facts.set("coded_transposed", b.getUnitAttr());

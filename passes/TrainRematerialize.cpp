@@ -51,14 +51,14 @@ public:
   }
 
   void runOnSteps() override {
-    if (failed(checkOptions(getOperation(), {{"remat-strategy", strategy},
+    if (failed(checkOptions(getOperation(), {{"remat-strategy", rematStrategy},
                                              {"without-methods", withoutMethods},
-                                             {"device-budget", budget},
+                                             {"device-budget", deviceBudget},
                                              {"host-budget", hostBudget},
                                              {"disk-budget", diskBudget},
                                              {"bound", bound}})))
       return signalPassFailure();
-    if (budget.empty())
+    if (deviceBudget.empty())
       return;
     if (!solved)
       solved = makeSolvedSteps(withoutMethods);
@@ -67,7 +67,7 @@ public:
       return signalPassFailure();
     offloadRoom = *other;
     budgetBytes.reset();
-    if (offloadRoom && offloadRoom->space == Space::File && strategy == "fit")
+    if (offloadRoom && offloadRoom->space == Space::File && rematStrategy == "fit")
       choosePlaces();
     if (failed(fitAll()))
       signalPassFailure();
@@ -275,7 +275,8 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entr
   const solve::FittedSchedule &largest = entry.solved->front.getLargest();
   if (largest.timeline.peakBytes <= transientBytes)
     return largest;
-  return solve::Baselines(graph, largest.schedule).find(*solve::parseStrategy(strategy.getValue()), transientBytes);
+  return solve::Baselines(graph, largest.schedule)
+      .find(*solve::parseStrategy(rematStrategy.getValue()), transientBytes);
 }
 
 /// Figures of a plan beside those of another, for remarks.
@@ -332,7 +333,7 @@ void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSched
 }
 
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
-  if (strategy == "fit") {
+  if (rematStrategy == "fit") {
     const uint64_t least = entry.leastStagingBytes;
     const solve::PackedPlan *found =
         least <= transientBytes ? entry.solved->plans.find(transientBytes - least) : nullptr;
@@ -406,8 +407,8 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
 }
 
 FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
-  const ByteSize size = llvm::cantFail(parseByteSize(budget)); // checked above
-  if ((strategy == "lp-rounding" || isOn(bound)) && !solve::hasLinearSolver())
+  const ByteSize size = llvm::cantFail(parseByteSize(deviceBudget)); // checked above
+  if ((rematStrategy == "lp-rounding" || isOn(bound)) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
@@ -439,7 +440,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
-    if (offloadRoom && strategy == "fit")
+    if (offloadRoom && rematStrategy == "fit")
       poseOffloads(entry, *offloadRoom, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
@@ -472,7 +473,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
       refused = &entry;
   }
   if (refused)
-    return refuseBudget(*refused, room, strategy, facts.getTable());
+    return refuseBudget(*refused, room, rematStrategy, facts.getTable());
   uint64_t most = 0;
   for (auto [entry, profile, plan] : llvm::zip_equal(entries, unfitted, plans)) {
     FailureOr<uint64_t> beyond = fitEntry(entry, profile, std::move(plan), room, facts.getTable());
@@ -481,7 +482,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     most = std::max(most, *beyond);
     // Less than nothing cannot be asked of the instructions.
     if (*beyond && !room.getUsableBytes())
-      return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, strategy,
+      return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, rematStrategy,
                           facts.getTable());
   }
   // One has less to pass through, another a smaller arena: then what all pass through counts for each.

@@ -224,7 +224,7 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
   using StepPass::StepPass;
 
   void visit(func::FuncOp step, train::OptimizerInterface op) {
-    SparseUpdate update(op, rules == "lazy");
+    SparseUpdate update(op, sparseUpdates == "lazy");
     if (!update.isTable() || update.getGradientBytes() < smallestGradient)
       return;
     std::string name = "a table", obstacle = update.findObstacle();
@@ -233,7 +233,7 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
         name = binding.getName().getValue().str();
     if (!obstacle.empty()) {
       // Who asks for lazy rules is told where there are none.
-      InFlightDiagnostic said = rules == "lazy" ? step.emitWarning("@") : step.emitRemark("@");
+      InFlightDiagnostic said = sparseUpdates == "lazy" ? step.emitWarning("@") : step.emitRemark("@");
       said << step.getSymName() << ": " << name << " keeps its gradient of " << formatBytes(update.getGradientBytes())
            << " whole: " << obstacle;
       return;
@@ -245,9 +245,9 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "sparse-updates", rules)))
+    if (failed(checkOption(getOperation(), "sparse-updates", sparseUpdates)))
       return signalPassFailure();
-    if (rules == "off")
+    if (sparseUpdates == "off")
       return;
     for (auto step : getOperation().getOps<func::FuncOp>())
       for (auto update : llvm::to_vector(step.getBody().getOps<train::OptimizerInterface>()))

@@ -126,8 +126,8 @@ Failure Compilation::measureFrozen(const ImportOptions &bound, std::vector<Coded
   if (failed(legalizeModel(model, legalizeOptions(model->hasAttr("onnx.step") ? "as-is" : options.mode), &failure)))
     return failure;
   model.erase();
-  if (Failure failed = run(
-          "nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, FailureKind::BadInput))
+  if (Failure failed =
+          run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, options); }, FailureKind::BadInput))
     return failed;
   for (auto step : module->getOps<func::FuncOp>())
     for (unsigned i = 0; i < step.getNumArguments(); ++i) {
@@ -156,10 +156,10 @@ Failure Compilation::checkDerivatives() {
   if (!forward || llvm::none_of(llvm::seq(forward.getNumResults()), isLoss))
     return {};
   module->lookupSymbol<func::FuncOp>("model").erase();
-  if (Failure failure = run(
-          "nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, FailureKind::BadInput))
+  if (Failure failure =
+          run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, options); }, FailureKind::BadInput))
     return failure;
-  TrainStageOptions stage;
+  OptionValues stage;
   stage.entries = {"gradient"};
   return run("train", [&](OpPassManager &passes) { buildTrainStage(passes, stage); }, FailureKind::Unsupported);
 }

@@ -227,8 +227,6 @@ Failure Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &
   return otherwise == FailureKind::Internal && isText() ? FailureKind::BadInput : otherwise;
 }
 
-static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
-
 int64_t lowtide::countSamples(ModuleOp module) {
   for (auto step : module.getOps<func::FuncOp>())
     if (int64_t samples = train::countSamples(step))
@@ -236,65 +234,16 @@ int64_t lowtide::countSamples(ModuleOp module) {
   return 0;
 }
 
-TrainStageOptions Compilation::trainStageOptions() const {
-  TrainStageOptions stage;
-  stage.optimizer = options.optimizer;
-  stage.convention = options.convention;
-  stage.lr = options.lr;
-  stage.schedule = options.schedule;
-  stage.warmupSteps = options.warmupSteps;
-  stage.totalSteps = options.totalSteps;
-  stage.minLr = options.minLr;
-  auto joinSettings = [](const std::map<std::string, std::string> &values) {
-    SmallVector<std::string> settings;
-    for (const auto &[key, value] : values)
-      settings.push_back(key + "=" + value);
-    return join(settings, ";");
-  };
-  stage.settings = joinSettings(options.optimizerOptions);
-  stage.scheduleSettings = joinSettings(options.scheduleOptions);
-  stage.fallback = options.fallback;
-  stage.groups = join(options.groups, ";");
-  stage.sparseUpdates = options.sparseUpdates;
-  stage.moments = options.moments;
-  stage.master = options.master;
-  stage.ema = options.ema;
-  stage.entries = options.entries;
-  stage.precision = options.precision;
-  stage.precisionOverrides = join(options.precisionOverrides, ";");
-  stage.frozenWeights = options.frozenWeights;
-  stage.lossScale = options.lossScale;
-  stage.clipNorm = options.clipNorm;
-  stage.clipValue = options.clipValue;
-  stage.microBatches = options.microBatches;
-  return stage;
-}
-
 FitStageOptions Compilation::fitStageOptions() const {
-  FitStageOptions stage;
+  FitStageOptions stage(options);
   bool reference = target.kind == TargetKind::Reference;
   stage.fuse = options.fuse && !reference;
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
   stage.isForGpu = target.isGpu();
-  stage.budget = options.deviceBudget;
-  stage.hostBudget = options.hostBudget;
-  stage.diskBudget = options.diskBudget;
-  stage.strategy = options.rematStrategy;
-  stage.withoutMethods = options.withoutMethods;
-  stage.bound = options.bound;
-  stage.convLayout = options.convLayout;
   stage.partLossHeads = options.lossHeadChunks != "off";
   if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
-    stage.lossHeadChunks = std::stol(options.lossHeadChunks);
-  return stage;
-}
-
-GraphStageOptions Compilation::graphStageOptions() const {
-  GraphStageOptions stage;
-  stage.adapters = join(options.lora, ";");
-  stage.frozenWeights = options.frozenWeights;
-  stage.adapterDropout = options.mode == "eval" ? "0" : formatNumber(options.dropout);
+    stage.headChunks = std::stol(options.lossHeadChunks);
   return stage;
 }
 
@@ -339,7 +288,7 @@ Failure Compilation::lowerTo(int last, const std::string &budget) {
   if (isFitted || last < getStageNumber("fitted"))
     return {};
   FitStageOptions stage = fitStageOptions();
-  stage.budget = budget;
+  stage.deviceBudget = budget;
   Failure failure = fitSteps(stage);
   isFitted = !failure;
   return failure;
@@ -366,14 +315,11 @@ Failure Compilation::compile() {
 Failure Compilation::makeGraph() {
   if (Failure failure = legalize())
     return failure;
-  GraphStageOptions stage = graphStageOptions();
-  stage.lossHead = options.lossHeadChunks != "off";
-  stage.lossHeadAlways = stage.lossHead && options.lossHeadChunks != "auto";
-  return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, FailureKind::BadInput);
+  return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, options); }, FailureKind::BadInput);
 }
 
 Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, StringRef moments) {
-  TrainStageOptions stage = trainStageOptions();
+  OptionValues stage = options;
   stage.microBatches = microBatches;
   if (!precision.empty())
     stage.precision = precision.str();
@@ -449,8 +395,7 @@ void Compilation::reportCost(llvm::raw_ostream &os) {
     build(passes);
     return failed(passes.run(*module));
   };
-  if (import() || legalize() ||
-      failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }))
+  if (import() || legalize() || failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, options); }))
     return;
   os << "\narithmetic of one step: ";
   if (holdsStep) {
@@ -458,7 +403,7 @@ void Compilation::reportCost(llvm::raw_ostream &os) {
     return;
   }
   os << flopText(count("forward")) << " forward";
-  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStageOptions()); }) && count("train"))
+  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, options); }) && count("train"))
     os << ", " << flopText(count("train")) << " with gradients and updates";
   os << "\n";
   if (const StoredBytes stored = countStored(); !stored.isEmpty())

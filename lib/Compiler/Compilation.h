@@ -58,7 +58,7 @@ public:
 private:
   /// A form that a step may have under a budget, with the same bits.
   struct StepForm {
-    int64_t option;                          ///< as `FitStageOptions::lossHeadChunks` has it
+    int64_t option;                          ///< as `FitStageOptions::headChunks` has it
     std::optional<int64_t> chunks = {};      ///< of the loss head with the most; nothing: as its rule parts it
     std::string recomputedSteps = "none";    ///< as the stage has it
     void take(FitStageOptions &stage) const; ///< sets these
@@ -147,8 +147,6 @@ private:
   std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
-  GraphStageOptions graphStageOptions() const;
-  TrainStageOptions trainStageOptions() const;
   /// The same step in another batch, in parts, in another precision or with state in another codec: a way to fit.
   struct Variation : EntryVariant {
     std::string moments = {}; ///< codec of optimizer state; empty: as the options have it

@@ -46,7 +46,7 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   Needs needs;
   FitStageOptions stage = fitStageOptions();
-  stage.budget = "";
+  stage.deviceBudget = "";
   if (lowerVariation(variation) || runFitStage(stage))
     return needs;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
@@ -77,7 +77,7 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
 std::optional<double> Compilation::planWithin(const Variation &variation, uint64_t budget) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
-  stage.budget = std::to_string(budget);
+  stage.deviceBudget = std::to_string(budget);
   if (lowerVariation(variation) || fitSteps(stage))
     return std::nullopt;
   auto step = module->lookupSymbol<func::FuncOp>("train");

@@ -41,7 +41,7 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
   FitStageOptions stage = fitStageOptions();
   stage.solved = makeSolvedSteps(options.withoutMethods);
   auto plan = [&](uint64_t budget) {
-    stage.budget = std::to_string(budget);
+    stage.deviceBudget = std::to_string(budget);
     module = steps.clone();
     return fitSteps(stage);
   };

@@ -27,12 +27,12 @@ struct Attempt {
 } // namespace
 
 std::vector<Compilation::StepForm> Compilation::listFurtherParts(FitStageOptions stage) {
-  if (stage.lossHeadChunks != 0)
+  if (stage.headChunks != 0)
     return {};
   // Rounds of the loops.
   auto withChunks = [&](int64_t chunks) {
     OwningOpRef<ModuleOp> copy = module->clone();
-    stage.lossHeadChunks = chunks;
+    stage.headChunks = chunks;
     PassManager passes(&context);
     addLossHeads(passes, stage);
     SmallVector<int64_t> rounds;
@@ -100,7 +100,7 @@ std::vector<std::string> Compilation::listRecomputedSteps(FitStageOptions stage)
 
 std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
   std::vector<StepForm> heads = listFurtherParts(stage), further;
-  heads.push_back({stage.lossHeadChunks});
+  heads.push_back({stage.headChunks});
   std::vector<std::string> levels = listRecomputedSteps(stage);
   levels.push_back("none");
   for (const std::string &level : levels)
@@ -113,7 +113,7 @@ std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageO
 }
 
 void Compilation::StepForm::take(FitStageOptions &stage) const {
-  stage.lossHeadChunks = option;
+  stage.headChunks = option;
   stage.recomputedSteps = recomputedSteps;
 }
 
@@ -129,7 +129,7 @@ Failure Compilation::runFitStage(const FitStageOptions &stage) {
 }
 
 Failure Compilation::fitSteps(FitStageOptions stage) {
-  const std::vector<StepForm> further = stage.budget.empty() ? std::vector<StepForm>() : listFurtherForms(stage);
+  const std::vector<StepForm> further = stage.deviceBudget.empty() ? std::vector<StepForm>() : listFurtherForms(stage);
   if (further.empty())
     return runFitStage(stage);
   const std::vector<std::string> before = pipeline;
@@ -151,7 +151,7 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
   if (budget && (!best.failure || best.failure.kind == FailureKind::Budget)) {
     // A part of what the step takes is a part of what it takes by the rule.
-    stage.budget = std::to_string(budget.getInt());
+    stage.deviceBudget = std::to_string(budget.getInt());
     const CostModel costs = CostModel::get(target);
     for (const StepForm &form : further) {
       form.take(stage);

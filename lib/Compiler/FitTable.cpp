@@ -395,7 +395,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     return answerFit(*request.room, request.roomTitle, result);
   const StoredBytes stored = countStored();
   FitStageOptions stage = fitStageOptions();
-  stage.budget = "";
+  stage.deviceBudget = "";
   // Other methods and bounds are of one kernel graph.
   std::vector<StepForm> further;
   const bool isFitted = getStageNumber(options.from) >= getStageNumber("fitted");

@@ -58,10 +58,8 @@ Failure Compilation::makePlan() {
   auto buildLaunches = [&](OpPassManager &passes) { buildLaunchStage(passes, fitStageOptions()); };
   if (Failure failure = run("fitted", buildLaunches, FailureKind::Internal))
     return failure;
-  PlanStageOptions stage;
-  stage.weights = options.weights;
   return run(
-      "plan", [&](OpPassManager &passes) { buildPlanStage(passes, stage); },
+      "plan", [&](OpPassManager &passes) { buildPlanStage(passes, options); },
       isText() ? FailureKind::BadInput : FailureKind::Verification);
 }
 

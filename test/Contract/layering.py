@@ -139,12 +139,10 @@ class Layering(unittest.TestCase):
         rooms = ("passes", "lib/Analysis", "lib/Codegen", "lib/Dialect", "lib/Solve", "lib/Target")
         found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources(*rooms) for m in compares.finditer(text(p))]
         self.assertEqual(found, [])
-        options = re.findall(r'^def (\w+) : Pass|Option<"(target|cpu|threadsMax)"', text("passes/Passes.td"), re.M)
-        owner, owners = "", set()
-        for name, option in options:
-            owner = name or owner
-            owners |= {owner} if option else set()
-        self.assertEqual(owners, {"TrainSetTarget"})
+        own = re.findall(r'Option<"(target|cpu|threadsMax)"', text("passes/Passes.td"))
+        records = re.findall(r'^def (?:Target|ThreadsMax)Option .*?^}', text("include/lowtide/Support/DeclaredOptions.td"), re.M | re.S)
+        readers = [re.findall(r"let Passes = (.*);", record) for record in records]
+        self.assertEqual((own, readers), ([], [['["train-set-target"]'], ['["train-set-target"]']]))
 
 
 if __name__ == "__main__":

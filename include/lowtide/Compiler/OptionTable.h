@@ -1,7 +1,7 @@
 //===- OptionTable.h - every option of a request, once ----------*- C++ -*-===//
 //
 // Name, help, check, group and meaning of each: flags, the configuration file with its schema, and the reference pages
-// come from these rows.
+// come from these rows, which come from the records of Support/DeclaredOptions.td.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-"""Options that flags and passes share: one record each, and the same refusal of the same texts. declared_options.py <repository> <model.onnx> <folder>, with the tools on the path."""
+"""Options: one record each, of which flags and passes come, and the same refusal of the same texts. declared_options.py <repository> <model.onnx> <folder>, with the tools on the path."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 LLVM = pathlib.Path("/usr/lib/llvm-22")
-# A row a record: texts that it refuses. A new record needs one.
+# A row a record that passes read: texts that it refuses. A new one needs one.
 WRONG = {
     "mode": ["training", "TRAIN"],
     "dropout": ["1.5", "-0.5", "nan", "half"],
@@ -64,18 +64,18 @@ def refusal(*command):
 
 def main(root, model, scratch):
     found = records(root)
-    flags = {found[name]["Name"]: found[name] for name in found["!instanceof"]["DeclaredOption"]}
+    declared = {found[name]["Name"]: found[name] for name in found["!instanceof"]["DeclaredOption"]}
+    flags = {name: record for name, record in declared.items() if record["Passes"]}
     assert flags.keys() == WRONG.keys(), f"records and rows of texts that they refuse differ: {flags.keys() ^ WRONG.keys()}"
     printed = subprocess.run(["lowtide", "compile", "--print-schema"], capture_output=True, text=True, check=True).stdout
     keys = json.loads(printed)["properties"]
-    rows = (root / "lib" / "Compiler" / "OptionTable.cpp").read_text()
-    for name, record in flags.items():
+    for name, record in declared.items():
         key = keys[name.replace("-", "_")]
         # A group of the same name, or a value of its own.
         key = key if "description" in key else next(form for forms in key.values() if isinstance(forms, list) for form in forms if "description" in form)
         assert key["description"].startswith(record["text"]), f"--{name} has a help of its own: {key}"
-        assert f'add({{"{name}"' not in rows, f"--{name} has a row without its record"
-        assert "default" not in key or str(key["default"]).lower() == record["Default"], f"--{name} has a default of its own: {key}"
+        # Without a default of the record it is that of the type.
+        assert "default" not in key or str(key["default"]).lower() == record["Default"] or (not record["Default"] and key["default"] in (0, "[]")), f"--{name} has a default of its own: {key}"
 
     stages = {stage: scratch / f"{stage}.mlir" for stage in ("onnx", "nn")}
     for stage, path in stages.items():
@@ -98,7 +98,7 @@ def main(root, model, scratch):
                 assert by_pass == by_flag, f"{argument}: {by_pass}\nflag: {by_flag}"
                 refused += 1
     assert taken == flags.keys(), f"records that no pass takes: {flags.keys() - taken}"
-    print(f"{len(flags)} records, {shared} options of passes, {refused} texts refused in the words of the flag")
+    print(f"{len(declared)} records, {len(flags)} that passes read, {shared} options of passes, {refused} texts refused in the words of the flag")
 
 
 main(pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]))

@@ -305,7 +305,7 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
   decompose.library = false;
   pm.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   NNClusterOptions cluster;
-  cluster.fuse = formatSwitch(options.fuse);
+  cluster.fuse = options.fuse ? "true" : "false";
   cluster.library = false;
   pm.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (failed(pm.run(*module)))

@@ -173,11 +173,11 @@ bool Trial::runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)>
 }
 
 bool Trial::makeStep() {
-  GraphStageOptions graph;
-  graph.lossHead = settings.getAs<BoolAttr>("loss_head").getValue();
+  OptionValues graph;
+  graph.lossHeadChunks = settings.getAs<BoolAttr>("loss_head").getValue() ? "auto" : "off";
   if (!runPasses(*step, [&](OpPassManager &passes) { buildGraphStage(passes, graph); }))
     return fail("compile", "nn: " + said);
-  TrainStageOptions stage;
+  OptionValues stage;
   stage.entries = {"train"};
   stage.optimizer = textSetting("optimizer");
   stage.lr = textSetting("lr");
@@ -203,21 +203,21 @@ bool Trial::makeStep() {
 bool Trial::makeKernels() {
   inKernels = step->clone();
   FitStageOptions stage;
-  stage.lossHeadChunks = 1;
+  stage.headChunks = 1;
   return runPasses(*inKernels, [&](OpPassManager &passes) { buildFitStage(passes, stage); }) || fail("compile", said);
 }
 
 bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, int64_t chunks) {
   FitStageOptions stage;
-  stage.budget = budget;
-  stage.lossHeadChunks = chunks;
+  stage.deviceBudget = budget;
+  stage.headChunks = chunks;
   module = (chunks == 1 ? inKernels : step)->clone();
   return runPasses(*module, [&](OpPassManager &passes) {
     if (chunks != 1)
       return buildFitStage(passes, stage);
     TrainRematerializeOptions options;
-    options.budget = stage.budget;
-    options.strategy = stage.strategy;
+    options.deviceBudget = stage.deviceBudget;
+    options.rematStrategy = stage.rematStrategy;
     passes.addPass(createTrainRematerialize(options, solved));
   });
 }
@@ -319,7 +319,7 @@ bool Trial::compareReference() {
   FitStageOptions stage;
   stage.fuse = stage.library = false;
   stage.widen = "f64";
-  stage.lossHeadChunks = 1;
+  stage.headChunks = 1;
   codegen::KernelModule reference(&context, codegen::CodegenOptions::get(*findTarget("reference")));
   PlanLowerSettings lower;
   if (!runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); }) ||

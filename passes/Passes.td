@@ -362,7 +362,7 @@ def TrainRecomputeScans : StepPass<"train-recompute-scans", "::mlir::func::FuncO
     the segment's steps run once more, from the state that they started with, and only those states are kept.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
-  let ownOptions = [Option<"kept", "recompute", "std::string", "\"all\"", "none, products or all">];
+  let ownOptions = [Option<"recompute", "recompute", "std::string", "\"all\"", "none, products or all">];
   let statistics = [Statistic<"numRecomputed", "recomputed", "Rows that are no longer kept">];
 }
 

@@ -121,10 +121,10 @@ void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options
 }
 
 void lowtide::addRecomputedSteps(OpPassManager &passes, const FitStageOptions &options) {
-  if (options.recomputedSteps == "none")
+  if (options.recomputedSteps == RecomputedSteps::None)
     return;
   auto scans = takeFlags<TrainRecomputeScansOptions>(options);
-  scans.kept = options.recomputedSteps;
+  scans.recompute = getName(options.recomputedSteps).str();
   passes.addNestedPass<func::FuncOp>(createTrainRecomputeScans(scans));
   addCleanUp(passes);
 }

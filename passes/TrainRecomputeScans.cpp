@@ -8,6 +8,7 @@
 
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/Scan.h"
+#include "lowtide/Support/RecomputedSteps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -197,7 +198,7 @@ struct TrainRecomputeScans : StepPass<lowtide::impl::TrainRecomputeScansBase<Tra
       if (!maker || maker->getBlock() != reader->getBlock() || maker.getRounds() != reader.getRounds() ||
           maker.getReversed() == reader.getReversed() || maker.getBlock()->getOps<nn::ScanOp>().empty())
         continue;
-      Recomputation again(maker, reader, kept == "all");
+      Recomputation again(maker, reader, parseRecomputedSteps(recompute) == RecomputedSteps::All);
       if (unsigned found = again.find()) {
         numRecomputed += found;
         return again;
@@ -207,9 +208,11 @@ struct TrainRecomputeScans : StepPass<lowtide::impl::TrainRecomputeScansBase<Tra
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "recompute", kept, {OptionCheck::Kind::Words, {"none", "products", "all"}})))
+    if (failed(checkOption(
+            getOperation(), "recompute", recompute,
+            {OptionCheck::Kind::Words, {std::begin(recomputedStepsNames), std::end(recomputedStepsNames)}})))
       return signalPassFailure();
-    if (kept == "none")
+    if (parseRecomputedSteps(recompute) == RecomputedSteps::None)
       return;
     SmallVector<nn::ScanOp> readers;
     getOperation()->walk([&](nn::ScanOp scan) { readers.push_back(scan); });

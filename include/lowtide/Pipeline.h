@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lowtide/Support/OptionValues.h"
+#include "lowtide/Support/RecomputedSteps.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <memory>
@@ -27,12 +28,12 @@ struct FitStageOptions : OptionValues {
   FitStageOptions() = default;
   explicit FitStageOptions(const OptionValues &values) : OptionValues(values) {}
 
-  bool library = true;                  ///< contractions and convolutions by vendor libraries
-  std::string widen = "";               ///< "f64": compute everything in f64
-  bool isForGpu = false;                ///< the module's target is one: passes that are for its libraries run
-  bool partLossHeads = true;            ///< large logits in chunks of rows
-  int64_t headChunks = 0;               ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
-  std::string recomputedSteps = "none"; ///< what segments of steps compute once more: none, products, all
+  bool library = true;       ///< contractions and convolutions by vendor libraries
+  std::string widen = "";    ///< "f64": compute everything in f64
+  bool isForGpu = false;     ///< the module's target is one: passes that are for its libraries run
+  bool partLossHeads = true; ///< large logits in chunks of rows
+  int64_t headChunks = 0;    ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  RecomputedSteps recomputedSteps = RecomputedSteps::None; ///< of segments of steps
   /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
   std::shared_ptr<solve::SolvedSteps> solved = nullptr;
 };

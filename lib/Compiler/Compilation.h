@@ -58,9 +58,9 @@ public:
 private:
   /// A form that a step may have under a budget, with the same bits.
   struct StepForm {
-    int64_t option;                          ///< as `FitStageOptions::headChunks` has it
-    std::optional<int64_t> chunks = {};      ///< of the loss head with the most; nothing: as its rule parts it
-    std::string recomputedSteps = "none";    ///< as the stage has it
+    int64_t option;                     ///< as `FitStageOptions::headChunks` has it
+    std::optional<int64_t> chunks = {}; ///< of the loss head with the most; nothing: as its rule parts it
+    RecomputedSteps recomputedSteps = RecomputedSteps::None;
     void take(FitStageOptions &stage) const; ///< sets these
   };
 
@@ -142,7 +142,7 @@ private:
   /// more chunks than the rule makes, or where the options name a count.
   std::vector<StepForm> listFurtherParts(FitStageOptions stage);
   /// What segments of steps can compute once more, the most first; none where no loop has segments.
-  std::vector<std::string> listRecomputedSteps(FitStageOptions stage);
+  std::vector<RecomputedSteps> listRecomputedSteps(FitStageOptions stage);
   /// Forms that are worth a plan besides the one without a budget, that of the fewest bytes first.
   std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);

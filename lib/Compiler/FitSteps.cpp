@@ -62,7 +62,7 @@ std::vector<Compilation::StepForm> Compilation::listFurtherParts(FitStageOptions
   return further;
 }
 
-std::vector<std::string> Compilation::listRecomputedSteps(FitStageOptions stage) {
+std::vector<RecomputedSteps> Compilation::listRecomputedSteps(FitStageOptions stage) {
   const bool hasSegments =
       module
           ->walk([](RepeatInterface loop) {
@@ -73,10 +73,10 @@ std::vector<std::string> Compilation::listRecomputedSteps(FitStageOptions stage)
           .wasInterrupted();
   if (!hasSegments)
     return {};
-  std::vector<std::string> levels;
+  std::vector<RecomputedSteps> levels;
   std::vector<uint64_t> kept;
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
-  for (const char *level : {"none", "products", "all"}) {
+  for (RecomputedSteps level : {RecomputedSteps::None, RecomputedSteps::Products, RecomputedSteps::All}) {
     OwningOpRef<ModuleOp> copy = module->clone();
     stage.recomputedSteps = level;
     PassManager passes(&context);
@@ -101,9 +101,9 @@ std::vector<std::string> Compilation::listRecomputedSteps(FitStageOptions stage)
 std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
   std::vector<StepForm> heads = listFurtherParts(stage), further;
   heads.push_back({stage.headChunks});
-  std::vector<std::string> levels = listRecomputedSteps(stage);
-  levels.push_back("none");
-  for (const std::string &level : levels)
+  std::vector<RecomputedSteps> levels = listRecomputedSteps(stage);
+  levels.push_back(RecomputedSteps::None);
+  for (RecomputedSteps level : levels)
     for (StepForm head : heads) {
       head.recomputedSteps = level;
       further.push_back(std::move(head));

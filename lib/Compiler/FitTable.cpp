@@ -59,10 +59,9 @@ public:
         leastBytes(solve::findLowerBound(graph).bytes), staticBytes(layout.getStaticBytes().sum()) {}
 
   /// The same step with its loss head in `chunks` or with recomputed steps of its loops, which a budget may ask for.
-  void addForm(std::optional<int64_t> chunks, StringRef recomputedSteps, const solve::StepGraph &graph) {
+  void addForm(std::optional<int64_t> chunks, RecomputedSteps recomputedSteps, const solve::StepGraph &graph) {
     Clock::time_point begin = Clock::now();
-    further.push_back(
-        {chunks, recomputedSteps.str(), std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), search)});
+    further.push_back({chunks, recomputedSteps, std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), search)});
     searchSeconds += since(begin);
     leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
   }
@@ -118,7 +117,7 @@ private:
   double searchSeconds;
   struct FurtherStep {
     std::optional<int64_t> chunks;
-    std::string recomputedSteps;
+    RecomputedSteps recomputedSteps;
     std::unique_ptr<solve::SolvedStep> solved;
   };
   /// With other chunks of the loss head than its rule's, or with steps of loops that run once more.
@@ -127,7 +126,7 @@ private:
     return llvm::any_of(further, [](const FurtherStep &form) { return form.chunks.has_value(); });
   }
   bool hasSteps() const {
-    return llvm::any_of(further, [](const FurtherStep &form) { return form.recomputedSteps != "none"; });
+    return llvm::any_of(further, [](const FurtherStep &form) { return form.recomputedSteps != RecomputedSteps::None; });
   }
   const FurtherStep *getForm(const FitRow &row) const { return row.form ? &further[row.form - 1] : nullptr; }
   /// No plan needs fewer in the transient arena.
@@ -278,7 +277,7 @@ void FitTable::printText(llvm::raw_ostream &os) const {
     if (hasChunks())
       os << llvm::right_justify(form && form->chunks ? std::to_string(*form->chunks) : "auto", 20);
     if (hasSteps())
-      os << llvm::right_justify(form ? form->recomputedSteps : "none", 17);
+      os << llvm::right_justify(lowtide::getName(form ? form->recomputedSteps : RecomputedSteps::None), 17);
     os << "\n";
   }
   if (options.baselines || options.bound)
@@ -352,8 +351,8 @@ void FitTable::printJson(llvm::json::OStream &json) const {
           if (const FurtherStep *form = getForm(row)) {
             if (form->chunks)
               json.attribute("loss_head_chunks", *form->chunks);
-            if (form->recomputedSteps != "none")
-              json.attribute("recomputed_steps", form->recomputedSteps);
+            if (form->recomputedSteps != RecomputedSteps::None)
+              json.attribute("recomputed_steps", lowtide::getName(form->recomputedSteps));
           }
           json.attribute("plan_seconds", row.planSeconds);
           if (!row.others.empty() || row.bound)

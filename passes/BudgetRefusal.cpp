@@ -190,6 +190,8 @@ static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
 /// what is there all the time. Leaves the same as figures on the module.
 static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const StaticBytes &statics, bool isTransient,
                          RefusedBudget refused) {
+  if (const uint64_t unplanned = getUnplannedBytes(step->getParentOfType<ModuleOp>()))
+    refused.largestBytes = unplanned;
   error.attachNote() << "the smallest plan found needs " << formatExact(refused.smallestBytes)
                      << "; without recomputation it is " << formatBytes(refused.largestBytes);
   std::vector<std::string> &advice = refused.advice;

@@ -11,6 +11,20 @@ using namespace lowtide;
 
 static constexpr llvm::StringLiteral refusedBudgetAttrName = "train.refused_budget";
 
+static constexpr llvm::StringLiteral unplannedBytesAttrName = "train.unplanned_bytes";
+
+void lowtide::setUnplannedBytes(ModuleOp module, uint64_t bytes) {
+  if (bytes)
+    module->setAttr(unplannedBytesAttrName, Builder(module.getContext()).getI64IntegerAttr(int64_t(bytes)));
+  else
+    module->removeAttr(unplannedBytesAttrName);
+}
+
+uint64_t lowtide::getUnplannedBytes(ModuleOp module) {
+  auto bytes = module->getAttrOfType<IntegerAttr>(unplannedBytesAttrName);
+  return bytes ? bytes.getValue().getZExtValue() : 0;
+}
+
 void lowtide::setRefusedBudget(ModuleOp module, const RefusedBudget &refused) {
   Builder b(module.getContext());
   const SmallVector<StringRef> advice(refused.advice.begin(), refused.advice.end());

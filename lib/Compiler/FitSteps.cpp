@@ -8,6 +8,7 @@
 
 #include "Compilation.h"
 #include "lowtide/Analysis/CostModel.h"
+#include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Analysis/StepStorage.h"
 
@@ -149,13 +150,17 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   OwningOpRef<ModuleOp> given = module->clone();
   Attempt best = attempt(std::move(module));
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
-  if (budget && (!best.failure || best.failure.kind == FailureKind::Budget)) {
+  const std::optional<RefusedBudget> refused = getRefusedBudget(*best.module);
+  if ((budget && !best.failure) || refused) {
     // A part of what the step takes is a part of what it takes by the rule.
-    stage.deviceBudget = std::to_string(budget.getInt());
+    stage.deviceBudget = std::to_string(refused ? refused->budgetBytes : uint64_t(budget.getInt()));
     const CostModel costs = CostModel::get(target);
     for (const StepForm &form : further) {
       form.take(stage);
-      Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));
+      OwningOpRef<ModuleOp> copy = given->clone();
+      setUnplannedBytes(*copy, refused ? refused->largestBytes : 0);
+      Attempt other = attempt(std::move(copy));
+      setUnplannedBytes(*other.module, 0);
       // Where none fits, the first says what is needed: it needs the least.
       const bool isBetter =
           other.failure ? best.failure && &form == &further.front()

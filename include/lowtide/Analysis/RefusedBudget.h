@@ -23,6 +23,12 @@ struct RefusedBudget {
   std::vector<std::string> advice = {};
 };
 
+/// Leaves on a module what its steps take without a budget, where their form is another then: only a budget asks for
+/// loss heads in finer parts and for segments of steps that recompute. 0 takes it off.
+void setUnplannedBytes(mlir::ModuleOp module, uint64_t bytes);
+/// 0: nothing is known.
+uint64_t getUnplannedBytes(mlir::ModuleOp module);
+
 /// Leaves on a module why its steps were refused.
 void setRefusedBudget(mlir::ModuleOp module, const RefusedBudget &refused);
 /// Nothing: no budget was refused.

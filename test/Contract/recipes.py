@@ -1,5 +1,6 @@
 """Recipes hold: what a page of docs/adding says to write is written into a copy of the tree, built, and seen to work."""
 
+import contextlib
 import pathlib
 import re
 import shutil
@@ -9,12 +10,21 @@ import unittest
 
 from tree import ROOT, files, text
 
-FILE = re.compile(r"<!-- recipe: (\S+) -->\n```\w*\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"<!-- recipe: ([^\s,]+)(?:, before: (.*?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
 
 
-def files_of(page):
-    """What the page has one write: texts by path."""
-    return dict(FILE.findall(text(ROOT / "docs/adding" / page)))
+def follow(page, tree):
+    """Does to the tree what the page says: writes files, or text into them in front of a line. Returns the paths."""
+    steps = BLOCK.findall(text(ROOT / "docs/adding" / page))
+    for path, line, content in steps:
+        if not line:
+            assert not (tree / path).exists(), path
+            (tree / path).write_text(content)
+            continue
+        before, found, after = (tree / path).read_text().partition("\n" + line)
+        assert found, f"{path} has no line {line}"
+        (tree / path).write_text(before + "\n" + content + line + after)
+    return [path for path, _, _ in steps]
 
 
 def copy_tree(into):
@@ -29,26 +39,58 @@ class Recipes(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout[-4000:] + run.stderr[-4000:])
         return run.stdout
 
-    def test_a_memory_method(self):
-        """One file: its row is in the table, in its place, and its plans are asked for."""
-        recipe = files_of("a-memory-method.md")
-        self.assertEqual(list(recipe), ["lib/Solve/Methods/EverySecond.cpp"])
+    @contextlib.contextmanager
+    def followed(self, page, touched, *objects):
+        """A copy of the tree in which the page was followed, with these objects built."""
         with tempfile.TemporaryDirectory() as scratch:
             tree = pathlib.Path(scratch) / "tree"
             copy_tree(tree)
-            for path, content in recipe.items():
-                self.assertFalse((tree / path).exists(), path)
-                (tree / path).write_text(content)
-            (tree / "asks.cpp").write_text(ASKS)
-            # The rows are collected when the build is configured; what else the library has is as it was built.
+            self.assertEqual(follow(page, tree), touched)
+            # What is collected when the build is configured is collected anew; other objects are as they were built.
             self.run_in(tree, "cmake", "--preset", "dev")
-            objects = [f"lib/CMakeFiles/LowtideSolve.dir/Solve/{name}.cpp.o" for name in ("MethodTable", "Methods/EverySecond")]
             self.run_in(tree, "ninja", "-C", "build", *objects)
+            yield tree
+
+    def test_a_memory_method(self):
+        """One file: its row is in the table, in its place, and its plans are asked for."""
+        objects = [f"lib/CMakeFiles/LowtideSolve.dir/Solve/{name}.cpp.o" for name in ("MethodTable", "Methods/EverySecond")]
+        with self.followed("a-memory-method.md", ["lib/Solve/Methods/EverySecond.cpp"], *objects) as tree:
+            (tree / "asks.cpp").write_text(ASKS)
             objects = [f"build/{name}" for name in objects]
             self.run_in(tree, "clang++-22", "-std=c++20", "-Iinclude", "asks.cpp", *objects, ROOT / "build/lib/libLowtideSolve.a", "-ldl", "-o", "asks")
             names = self.run_in(tree, "./asks").split()
         self.assertEqual(names[names.index("greedy") + 1], "every-second")
         self.assertEqual(names[-2:], ["every", "second"])
+
+    def link(self, tree, program, objects):
+        """A program of the tree with these objects, and otherwise with what the build links to `lowtide`."""
+        (tree / "asks.cpp").write_text(program)
+        folders = [f"-I{folder}" for folder in ("include", "build/include", "passes", "build/passes")]
+        self.run_in(tree, "clang++-22", "-std=c++20", "-c", *folders, "-isystem", "/usr/lib/llvm-22/include", "asks.cpp", "-o", "asks.o")
+        command = self.run_in(ROOT, "ninja", "-C", "build", "-t", "commands", "bin/lowtide").splitlines()[-1].split()
+        libraries = [word for word in command if word.startswith(("-l", "-Wl,", "-fuse")) or re.search(r"\.(a|so)(\.[\d.]+)?$", word)]
+        # Its own objects come first: what they hold is not looked for in a library.
+        own = [tree / "asks.o", *(tree / "build" / name for name in objects)]
+        self.run_in(ROOT / "build", "clang++-22", *own, *libraries, "-o", tree / "asks")
+
+    def test_a_target(self):
+        """One row: the target is known by its name, with the figures of its chip."""
+        objects = ["lib/CMakeFiles/LowtideInterfaces.dir/Interfaces/TargetInfo.cpp.o"]
+        with self.followed("a-target.md", ["lib/Interfaces/Targets.inc"], *objects) as tree:
+            self.link(tree, ASKS_TARGET, objects)
+            self.assertEqual(self.run_in(tree, "./asks"), "sm_90 94530 MiB, as cuda:sm_90: yes\n")
+
+    def test_a_flag(self):
+        """One record, and the pass that reads it: flag, help, check, stage and pipeline know it, and it changes what is made."""
+        objects = ["lib/CMakeFiles/LowtideCompiler.dir/Compiler/OptionTable.cpp.o",
+                   *(f"passes/CMakeFiles/LowtidePasses.dir/{name}.cpp.o" for name in ("DeclaredChecks", "Pipeline", "TrainInlineSaved"))]  # fmt: skip
+        with self.followed("a-flag.md", ["include/lowtide/Support/DeclaredOptions.td", "passes/TrainInlineSaved.cpp"], *objects) as tree:
+            self.link(tree, ASKS_FLAG, objects)
+            self.assertEqual(
+                self.run_in(tree, "./asks", "test/Passes/train-inline-saved.mlir").splitlines(),
+                ["target: Kernels compute cheap values of the forward pass themselves", "inline-saved: must be true or false, not 'maybe'",
+                 "train-inline-saved{inline-saved=true min-gap=4}", "changes: yes", "train-inline-saved{inline-saved=false min-gap=4}", "changes: no"],
+            )  # fmt: skip
 
 
 ASKS = """
@@ -82,6 +124,68 @@ int main() {
   Front front(graph, originalSchedule(graph), options);
   const FittedSchedule *plan = front.find(front.getLargest().timeline.peakBytes - 64);
   std::printf("%.12s\\n", plan ? plan->method : "none");
+}
+"""
+
+ASKS_TARGET = """
+#include "lowtide/Interfaces/TargetInfo.h"
+#include <cstdio>
+
+using namespace lowtide;
+
+int main() {
+  const std::optional<TargetInfo> target = findTarget("cuda:example"), chip = findTarget("cuda:sm_90");
+  for (const Card &card : listCards())
+    if (card.name == "example")
+      std::printf("%s %d MiB, as cuda:sm_90: %s\\n", target->chip.c_str(), int(card.getBytes() >> 20),
+                  target->libraryFlops == chip->libraryFlops ? "yes" : "no");
+}
+"""
+
+ASKS_FLAG = """
+#include "PassFlags.h"
+#include "lowtide/Compiler/OptionTable.h"
+#include "lowtide/InitAll.h"
+#include "lowtide/Pipeline.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace lowtide;
+
+static std::string toText(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text;
+}
+
+int main(int, char **argv) {
+  for (const OptionRow &row : listOptions())
+    if (row.name == "inline-saved")
+      llvm::outs() << row.group << ": " << row.text << "\\n";
+  Request request;
+  llvm::outs() << setOption(request, "inline-saved", "maybe") << "\\n";
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &) { return mlir::success(); });
+  for (const char *value : {"true", "false"}) {
+    setOption(request, "inline-saved", value);
+    mlir::PassManager stage(&context);
+    buildFitStage(stage, FitStageOptions(request));
+    std::string pipeline;
+    llvm::raw_string_ostream os(pipeline);
+    stage.printAsTextualPipeline(os);
+    const llvm::StringRef pass = llvm::StringRef(pipeline).substr(pipeline.find("train-inline-saved"));
+    llvm::outs() << pass.take_front(pass.find('}') + 1) << "\\n";
+    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(argv[1], &context);
+    const std::string before = toText(*module);
+    mlir::PassManager alone(&context);
+    alone.addNestedPass<mlir::func::FuncOp>(createTrainInlineSaved(request));
+    if (failed(alone.run(*module)))
+      return 1;
+    llvm::outs() << "changes: " << (toText(*module) == before ? "no" : "yes") << "\\n";
+  }
 }
 """
 

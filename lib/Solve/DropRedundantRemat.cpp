@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RangeSum.h"
+#include "Walk.h"
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
@@ -63,6 +64,8 @@ private:
     isFirst.assign(length, false);
     isGone.assign(length, false);
     inGroup.assign(length, false);
+    changes.assign(length + 1, 0);
+    isChanged.assign(length + 1, false);
     readers.assign(length, 0);
     lost.assign(length, 0);
     firstRead.assign(1, 0);
@@ -184,10 +187,15 @@ private:
 
   /// Whether there is room where the values would have to stay, but for bytes that are handed on.
   bool mayFit() {
-    changes.clear();
+    auto changeFrom = [&](uint32_t at, int64_t bytes) {
+      if (!isChanged[at])
+        changed.push_back(at);
+      isChanged[at] = true;
+      changes[at] += bytes;
+    };
     auto change = [&](uint32_t begin, uint32_t end, int64_t bytes) {
-      changes.push_back({begin, bytes});
-      changes.push_back({end, -bytes});
+      changeFrom(begin, bytes);
+      changeFrom(end, -bytes);
     };
     const uint32_t position = group.front();
     for (const Result &result : resultsOf(position)) {
@@ -196,7 +204,7 @@ private:
       if (const uint32_t free = results[findStandIn(result)].last + 1; free < position)
         change(free, position, int64_t(graph.size(result.value)));
     }
-    if (changes.empty())
+    if (changed.empty())
       return true;
     // What runs no more needs nothing when it would have.
     for (uint32_t member : group)
@@ -214,14 +222,18 @@ private:
         change(from, member + 1, -int64_t(graph.size(result.value)));
       }
     }
-    std::sort(changes.begin(), changes.end());
+    std::sort(changed.begin(), changed.end());
     int64_t sum = 0;
-    for (size_t i = 0; i + 1 < changes.size(); ++i) {
-      sum += changes[i].second;
-      if (sum > 0 && live.highest(changes[i].first, changes[i + 1].first) + sum > budget)
-        return false;
+    bool fits = true;
+    for (size_t i = 0; i < changed.size(); ++i) {
+      const uint32_t at = changed[i];
+      sum += std::exchange(changes[at], 0);
+      isChanged[at] = false;
+      if (fits && sum > 0 && live.highest(at, changed[i + 1]) + sum > budget)
+        fits = false;
     }
-    return true;
+    changed.clear();
+    return fits;
   }
 
   /// The last read of a result by who is not in the group.
@@ -353,8 +365,10 @@ private:
   std::vector<Result> results;
   /// Bytes alive at each position, and after the last.
   RangeSum live;
-  /// From a position on, so many bytes more.
-  std::vector<std::pair<uint32_t, int64_t>> changes;
+  /// Of a trial: from a position on, so many bytes more; the positions where that is so.
+  std::vector<int64_t> changes;
+  std::vector<char> isChanged;
+  std::vector<uint32_t> changed;
   /// What a trial has changed.
   std::vector<std::tuple<uint32_t, uint32_t, int64_t>> added;
   std::vector<uint32_t> touched;
@@ -365,7 +379,7 @@ private:
 } // namespace
 
 /// Parts of one operation that run one after the other become the whole, where that takes less time and fits.
-static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline) {
+static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline, Walk &walk) {
   const uint32_t primary = graph.operations.size();
   const std::vector<uint32_t> wholeOf = listWholes(graph);
   Schedule joined;
@@ -385,7 +399,7 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
   }
   if (joined.size() == schedule.size())
     return;
-  std::optional<Timeline> result = evaluate(graph, joined);
+  std::optional<Timeline> result = walk.evaluate(joined);
   if (!result || result->peakBytes > budget || result->seconds >= timeline.seconds)
     return;
   schedule = std::move(joined);
@@ -395,12 +409,20 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
   if (!timeline.recomputed)
     return;
+  Walk walk(graph);
+  dropRecomputations(graph, budgetBytes, schedule, timeline, walk);
+}
+
+void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline,
+                        Walk &walk) {
+  if (!timeline.recomputed)
+    return;
   if (Schedule rest = DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(); rest.size() < schedule.size())
-    if (std::optional<Timeline> counted = evaluate(graph, rest); counted && counted->peakBytes <= budgetBytes) {
+    if (std::optional<Timeline> counted = walk.evaluate(rest); counted && counted->peakBytes <= budgetBytes) {
       timeline = std::move(*counted);
       schedule = std::move(rest);
     }
-  joinParts(graph, budgetBytes, schedule, timeline);
+  joinParts(graph, budgetBytes, schedule, timeline, walk);
 }
 
 } // namespace lowtide::solve

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/RematLocalSearch.h"
 #include "RangeMaximum.h"
+#include "Walk.h"
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ constexpr double patience = 0.005;
 class RematLocalSearch {
 public:
   RematLocalSearch(const StepGraph &graph, uint64_t budget, uint64_t seed, bool mayKeepSources)
-      : graph(graph), budget(budget), random(seed), mayKeepSources(mayKeepSources) {
+      : graph(graph), budget(budget), random(seed), mayKeepSources(mayKeepSources), walk(graph) {
     for (uint32_t value = 0; value < graph.values.size(); ++value)
       makers.push_back(findMaker(graph, value).value_or(none));
   }
@@ -42,7 +43,7 @@ public:
       FittedSchedule next{takeOut(now.schedule), {}, "exchanging recomputations"};
       if (!makeRoom(next))
         continue;
-      dropRecomputations(graph, budget, next.schedule, next.timeline);
+      dropRecomputations(graph, budget, next.schedule, next.timeline, walk);
       if (next.timeline.seconds > limit)
         continue;
       now = std::move(next);
@@ -59,7 +60,7 @@ public:
       FittedSchedule next{round % 2 ? takeOut(start.schedule) : start.schedule, {}, "exchanging recomputations"};
       if (!makeRoom(next))
         continue;
-      dropRecomputations(graph, budget, next.schedule, next.timeline);
+      dropRecomputations(graph, budget, next.schedule, next.timeline, walk);
       limit = next.timeline.seconds;
       best = std::move(next);
     }
@@ -67,12 +68,7 @@ public:
   }
 
 private:
-  /// One result of one execution, and who reads it.
-  struct Instance {
-    uint32_t value, begin;
-    std::vector<uint32_t> reads;
-    uint32_t last() const { return reads.empty() ? begin : reads.back(); }
-  };
+  using Instance = Walk::Instance;
 
   double uniform() { return double(random() >> 11) * 0x1p-53; }
 
@@ -106,10 +102,12 @@ private:
   /// Makes more again until the plan fits; false if it becomes too expensive, or nothing helps.
   bool makeRoom(FittedSchedule &plan) {
     for (size_t count = 0; count < mostIn; ++count) {
-      std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
-      if (!timeline || timeline->seconds > limit)
+      if (!walk.bind(plan.schedule))
         return false;
-      plan.timeline = std::move(*timeline);
+      Timeline timeline = walk.sumUp();
+      if (timeline.seconds > limit)
+        return false;
+      plan.timeline = std::move(timeline);
       if (plan.timeline.peakBytes <= budget)
         return true;
       if (!makeRoomAt(plan, plan.timeline.peakAt))
@@ -119,20 +117,20 @@ private:
   }
 
   bool makeRoomAt(FittedSchedule &plan, uint32_t point) {
-    bind(plan.schedule);
+    walk.listReads();
     live.assign(plan.timeline.live);
     findEmptiest(plan.timeline.live, point);
     const uint64_t over = plan.timeline.peakBytes - budget;
     double least = INFINITY;
     uint32_t before = none;
     std::vector<uint32_t> chosen;
-    for (size_t index = 0; index < numInstances; ++index) {
-      const Instance &instance = instances[index];
+    for (const Instance &instance : walk.getInstances()) {
       const uint32_t value = instance.value;
-      if (instance.begin >= point || instance.last() <= point || makers[value] == none || graph.values[value].placed ||
+      if (instance.begin >= point || instance.last <= point || makers[value] == none || graph.values[value].placed ||
           graph.values[value].kept)
         continue;
-      auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), point);
+      const std::span<const uint32_t> reads = walk.getReads(instance);
+      const auto next = std::lower_bound(reads.begin(), reads.end(), point);
       if (*next == point)
         continue;
       listPositions(value, *next, point);
@@ -179,10 +177,10 @@ private:
     if (!mayKeepSources)
       return;
     for (uint32_t operand : graph.at(makers[value]).reads)
-      if (const Instance *instance = findInstance(operand, read);
-          instance && instance->last() > point && instance->last() < read &&
-          std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
-        positions.push_back(instance->last());
+      if (const Instance *instance = walk.findInstance(operand, read);
+          instance && instance->last > point && instance->last < read &&
+          std::find(positions.begin(), positions.end(), instance->last) == positions.end())
+        positions.push_back(instance->last);
     if (std::find(positions.begin(), positions.end(), emptiest[read]) == positions.end())
       positions.push_back(emptiest[read]);
   }
@@ -192,13 +190,14 @@ private:
   uint64_t countWaiting(uint32_t op, uint32_t point, uint32_t position, uint32_t &from) const {
     uint64_t bytes = 0;
     for (uint32_t value : graph.at(op).writes) {
-      const Instance *instance = findInstance(value, point);
+      const Instance *instance = walk.findInstance(value, point);
       if (!instance || graph.values[value].placed || graph.values[value].kept)
         continue;
-      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), point);
-      if (next == instance->reads.end() || *next < position)
+      const std::span<const uint32_t> reads = walk.getReads(*instance);
+      const auto next = std::lower_bound(reads.begin(), reads.end(), point);
+      if (next == reads.end() || *next < position)
         continue;
-      from = std::max(from, (next == instance->reads.begin() ? instance->begin : *std::prev(next)) + 1);
+      from = std::max(from, (next == reads.begin() ? instance->begin : *std::prev(next)) + 1);
       bytes += graph.size(value);
     }
     return bytes;
@@ -213,20 +212,20 @@ private:
       return false;
     for (uint32_t read : graph.at(op).reads) {
       if (graph.values[read].producer < 0) {
-        if (updatedAt[read] < position)
+        if (walk.getUpdate(read) < position)
           return false;
         continue;
       }
       if (graph.values[read].placed)
         continue;
-      const Instance *instance = findInstance(read, position);
+      const Instance *instance = walk.findInstance(read, position);
       if (!instance)
         return false;
-      if (instance->last() >= position || graph.values[read].kept)
+      if (instance->last >= position || graph.values[read].kept)
         continue;
-      if (mayStay(read, instance->last(), position, point))
+      if (mayStay(read, instance->last, position, point))
         continue;
-      if (makers[read] == none ? instance->last() < point : !provide(read, position, point))
+      if (makers[read] == none ? instance->last < point : !provide(read, position, point))
         return false;
     }
     chain.push_back(op);
@@ -250,39 +249,6 @@ private:
     return true;
   }
 
-  const Instance *findInstance(uint32_t value, uint32_t position) const {
-    const Instance *found = nullptr;
-    for (uint32_t index : instancesOf[value])
-      if (instances[index].begin < position)
-        found = &instances[index];
-    return found;
-  }
-
-  void bind(const Schedule &schedule) {
-    numInstances = 0;
-    instancesOf.resize(graph.values.size());
-    for (std::vector<uint32_t> &list : instancesOf)
-      list.clear();
-    updatedAt.assign(graph.values.size(), none);
-    for (uint32_t now = 0; now < schedule.size(); ++now) {
-      const StepOperation &operation = graph.at(schedule[now]);
-      for (uint32_t value : operation.reads)
-        if (!instancesOf[value].empty())
-          instances[instancesOf[value].back()].reads.push_back(now);
-      for (uint32_t argument : operation.updates)
-        updatedAt[argument] = now;
-      for (uint32_t value : operation.writes) {
-        instancesOf[value].push_back(uint32_t(numInstances));
-        if (numInstances == instances.size())
-          instances.emplace_back();
-        Instance &instance = instances[numInstances++];
-        instance.value = value;
-        instance.begin = now;
-        instance.reads.clear();
-      }
-    }
-  }
-
   const StepGraph &graph;
   const uint64_t budget;
   std::mt19937_64 random;
@@ -290,11 +256,8 @@ private:
   /// Seconds that a round may reach.
   double limit = 0;
   std::vector<uint32_t> makers;
-  /// The first `numInstances` count; the others wait for longer schedules.
-  std::vector<Instance> instances;
-  size_t numInstances = 0;
-  std::vector<std::vector<uint32_t>> instancesOf;
-  std::vector<uint32_t> updatedAt;
+  /// Of the plan as it stands.
+  Walk walk;
   RangeMaximum live;
   /// From the program point that is too full to each instruction, where the fewest bytes are alive.
   std::vector<uint32_t> emptiest;

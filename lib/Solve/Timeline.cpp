@@ -1,10 +1,6 @@
-//===- Timeline.cpp - what a schedule of a step costs ---------------------===//
-//
-// Two walks: the first binds every read to the result that it sees and finds
-// last uses, the second hands bytes from dying operands to results and sums up.
-//
-//===----------------------------------------------------------------------===//
+//===- Timeline.cpp - what a schedule of a step costs -----------*- C++ -*-===//
 #include "lowtide/Solve/Timeline.h"
+#include "Walk.h"
 
 #include <algorithm>
 #include <numeric>
@@ -57,153 +53,13 @@ std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value) {
   return std::nullopt;
 }
 
-namespace {
-
-constexpr uint32_t none = UINT32_MAX;
-
-/// One result of one execution.
-struct Instance {
-  uint32_t value;
-  uint32_t begin;
-  uint32_t last; // instruction of the last read; begin if nothing reads it
-  bool taken = false;
-};
-
-class Walk {
-public:
-  Walk(const StepGraph &graph, std::span<const uint32_t> schedule) : graph(graph), schedule(schedule) {}
-
-  /// Binds reads to instances; false if the schedule is not valid.
-  bool bind() {
-    const size_t numValues = graph.values.size();
-    current.assign(numValues, none);
-    std::vector<bool> updated(numValues, false), ran(graph.operations.size() + graph.reruns.size(), false);
-    const size_t primary = graph.operations.size();
-    size_t distinct = 0;
-    instances.reserve(schedule.size() + schedule.size() / 2);
-    firstResult.reserve(schedule.size());
-    for (uint32_t now = 0; now < schedule.size(); ++now) {
-      const uint32_t op = schedule[now];
-      const StepOperation &operation = graph.at(op);
-      // A rerun repeats what has made its results before.
-      if (op >= primary)
-        for (uint32_t value : operation.writes)
-          if (current[value] == none)
-            return false;
-      for (uint32_t value : operation.reads) {
-        if (graph.values[value].producer < 0) {
-          if (updated[value])
-            return false;
-          continue;
-        }
-        if (current[value] == none)
-          return false;
-        instances[current[value]].last = now;
-      }
-      if (ran[op] && !isRecomputable(graph, op))
-        return false;
-      distinct += op < primary && !ran[op];
-      ran[op] = true;
-      for (uint32_t argument : operation.updates)
-        updated[argument] = true;
-      firstResult.push_back(instances.size());
-      for (uint32_t value : operation.writes) {
-        current[value] = instances.size();
-        instances.push_back({value, now, now});
-      }
-    }
-    return distinct == graph.operations.size();
-  }
-
-  /// Sums up; lists the buffers if `buffers` is not null.
-  Timeline sumUp(std::vector<Buffer> *buffers = nullptr) {
-    std::vector<Buffer> workspaces;
-    std::vector<uint32_t> bufferOf(buffers ? instances.size() : 0, none);
-    Timeline timeline;
-    timeline.live.assign(schedule.size() + 1, 0);
-    std::vector<int64_t> change(schedule.size() + 2, 0);
-    std::fill(current.begin(), current.end(), none);
-    std::vector<bool> ran(graph.operations.size() + graph.reruns.size(), false);
-    for (uint32_t now = 0; now < schedule.size(); ++now) {
-      const uint32_t op = schedule[now];
-      const StepOperation &operation = graph.at(op);
-      timeline.seconds += operation.seconds;
-      timeline.flops += operation.flops;
-      timeline.recomputed += op >= graph.operations.size() || ran[op];
-      timeline.loaded += (op >= graph.operations.size() || ran[op]) && operation.kind == StepOperation::Kind::Loads;
-      ran[op] = true;
-      for (size_t i = 0; i < operation.writes.size(); ++i) {
-        const uint32_t result = firstResult[now] + i;
-        const StepValue &value = graph.values[operation.writes[i]];
-        if (value.placed)
-          continue;
-        auto isFree = [&](uint32_t read) {
-          const uint32_t source = current[read];
-          return source != none && instances[source].last == now && !instances[source].taken;
-        };
-        if (std::optional<uint32_t> read = findOverwritten(graph, operation, i, isFree)) {
-          const uint32_t source = current[*read];
-          instances[source].taken = true;
-          if (buffers)
-            bufferOf[result] = bufferOf[source];
-          change[now] -= int64_t(graph.size(*read));
-          change[now + 1] += int64_t(graph.size(*read));
-        }
-        const uint64_t bytes = graph.size(operation.writes[i]);
-        const uint32_t end = value.kept ? schedule.size() + 1 : instances[result].last + 1;
-        change[now] += int64_t(bytes);
-        change[end] -= int64_t(bytes);
-        if (buffers && bufferOf[result] == none) {
-          bufferOf[result] = buffers->size();
-          buffers->push_back({value.bytes, now, end});
-        } else if (buffers) {
-          (*buffers)[bufferOf[result]].end = end;
-        }
-      }
-      if (buffers && operation.workspaceBytes)
-        workspaces.push_back({operation.workspaceBytes, now, now + 1});
-      const int64_t workspace = int64_t(graph.workspace(op));
-      change[now] += workspace;
-      change[now + 1] -= workspace;
-      for (size_t i = 0; i < operation.writes.size(); ++i)
-        current[operation.writes[i]] = firstResult[now] + i;
-    }
-    if (buffers)
-      buffers->insert(buffers->end(), workspaces.begin(), workspaces.end());
-    int64_t live = 0;
-    for (uint32_t now = 0; now <= schedule.size(); ++now) {
-      live += change[now];
-      timeline.live[now] = uint64_t(live);
-      if (timeline.live[now] > timeline.peakBytes) {
-        timeline.peakBytes = timeline.live[now];
-        timeline.peakAt = now;
-      }
-    }
-    return timeline;
-  }
-
-private:
-  const StepGraph &graph;
-  std::span<const uint32_t> schedule;
-  std::vector<Instance> instances;
-  /// Per value, the last instance so far.
-  std::vector<uint32_t> current;
-  /// Per instruction, its first result's instance.
-  std::vector<uint32_t> firstResult;
-};
-
-} // namespace
-
 std::optional<Timeline> evaluate(const StepGraph &graph, std::span<const uint32_t> schedule) {
-  Walk walk(graph, schedule);
-  if (!walk.bind())
-    return std::nullopt;
-  return walk.sumUp();
+  return Walk(graph).evaluate(schedule);
 }
 
 std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t> schedule) {
   std::vector<Buffer> buffers;
-  if (Walk walk(graph, schedule); walk.bind())
+  if (Walk walk(graph); walk.bind(schedule))
     walk.sumUp(&buffers);
   return buffers;
 }

@@ -45,7 +45,7 @@ public:
   void run(const llvm::DenseSet<mlir::Attribute> &stored = {});
 
   unsigned numNarrowed = 0, numWidened = 0;
-  /// Values that the backward pass makes again of what is kept in 16 bits.
+  /// Values that the backward pass recomputes from what is kept in 16 bits.
   unsigned numRemade = 0;
   /// Bytes of values that the forward pass computes from data and the backward pass reads, before and after.
   uint64_t savedBytesBefore = 0, savedBytes = 0;

@@ -213,7 +213,7 @@ def TrainAutocast : StepPass<"train-autocast", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,
     Statistic<"numWidened", "widened", "16-bit values widened">,
-    Statistic<"numRemade", "remade", "Values that the backward pass makes again of 16-bit ones">,
+    Statistic<"numRemade", "remade", "Values that the backward pass recomputes from 16-bit ones">,
   ];
 }
 
@@ -455,10 +455,10 @@ def TrainOrder : StepPass<"train-order", "::mlir::ModuleOp"> {
 }
 
 def TrainRematerialize : StepPass<"train-rematerialize", "::mlir::ModuleOp"> {
-  let summary = "make every step fit a budget: compute again what does not fit (exact)";
+  let summary = "make every step fit a budget: recompute what does not fit (exact)";
   let description = [{
     The budget is everything that the runtime allocates for a step: parameters, state, batch and the transient arena.
-    Values that do not fit are computed again where they are needed, as late as possible, with whatever they need
+    Values that do not fit are recomputed where they are needed, as late as possible, with whatever they need
     themselves; the schedule with the least estimated time is taken. What runs again reads through `train.remat`, which
     ties it to the cotangent that wakes it. A budget that cannot be met is an error that says what forces it.
 

@@ -138,7 +138,7 @@ private:
   Failure lowerTo(int last, const std::string &budget);
   /// train → fitted, in the best form under the stage's budget.
   Failure fitSteps(FitStageOptions stage);
-  /// Chunk counts of loss heads that are worth a plan beside their rule's, the finest first; none where tiles allow no
+  /// Chunk counts of loss heads that are worth a plan next to their rule's, the finest first; none where tiles allow no
   /// more chunks than the rule makes, or where the options name a count.
   std::vector<StepForm> listFurtherParts(FitStageOptions stage);
   /// What segments of steps can compute once more, the most first; none where no loop has segments.

@@ -91,7 +91,7 @@ struct MemoryTenant {
 /// the same buffers, in the same order.
 class MemoryProfile {
 public:
-  /// `facts` holds every instruction of the step, `statics` what lies beside it.
+  /// `facts` holds every instruction of the step, `statics` what lies next to it.
   static mlir::FailureOr<MemoryProfile> compute(mlir::func::FuncOp step, const FactsTable &facts,
                                                 StaticBytes statics = {});
 

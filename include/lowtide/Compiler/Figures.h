@@ -30,7 +30,7 @@ struct EntryFigures {
   /// What is alive there, by component: "saved activations", …
   std::vector<std::pair<std::string, uint64_t>> peakParts;
   std::optional<uint64_t> unfittedPeakBytes; ///< before a budget was kept
-  uint64_t recomputed = 0;                   ///< instructions that compute again
+  uint64_t recomputed = 0;                   ///< instructions that recompute
   double seconds = 0, recomputedSeconds = 0; ///< as the cost model estimates them
   uint64_t flops = 0;
 };

@@ -11,7 +11,7 @@
 namespace lowtide::solve {
 
 /// Chen et al. 2016: forward in k segments of equal bytes, k = 1, 2, …; what
-/// crosses a border is saved, everything else is computed again once. One
+/// crosses a border is saved, everything else is recomputed once. One
 /// schedule for each k that is valid.
 std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const uint32_t> order);
 
@@ -28,14 +28,14 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
 
 /// Checkmate's two-phase rounding (Jain et al. 2020): the linear relaxation under 0.9 of the budget, and once more
 /// under all of it, says how much of each value is kept when; all of which at least θ is kept stays, θ = 0.1 … 0.9, the
-/// rest is computed again on demand. The cheapest of them whose peak is within the budget; nothing if none is, or
+/// rest is recomputed on demand. The cheapest of them whose peak is within the budget; nothing if none is, or
 /// without a solver (hasLinearSolver). `seconds`: time for the solver of each program, whose last values are rounded
 /// when it is over.
 std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<const uint32_t> order,
                                              uint64_t budgetBytes, double seconds = 120);
 
 /// The order with every value of `saved` kept from forward to backward, and all
-/// others that backward reads computed again once, when first needed. Saves
+/// others that backward reads recomputed once, when first needed. Saves
 /// more where an updated argument demands it.
 FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
                              const char *method);

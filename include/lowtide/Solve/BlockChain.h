@@ -15,7 +15,7 @@ struct BlockChoice {
   /// The block after the last of them.
   uint32_t end = 0;
   /// Bytes that wait for the backward part, the boundary after them among them; most bytes in their forward and
-  /// backward part, beside what blocks before them keep.
+  /// backward part, next to what blocks before them keep.
   int64_t keptBytes = 0, peakBytes = 0;
   /// What runs again in their backward part.
   double seconds = 0;

@@ -1,7 +1,7 @@
 //===- Eviction.h - a schedule that stays under a budget --------*- C++ -*-===//
 //
 // Runs a step in a given order within a number of bytes: what does not fit is
-// evicted and computed again when it is needed.
+// evicted and recomputed when it is needed.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -68,7 +68,7 @@ private:
 using Planner = std::function<std::optional<FittedSchedule>(const StepGraph &, std::span<const uint32_t> order,
                                                             uint64_t budgetBytes)>;
 
-/// A step with loops by a method that knows no loops: the bodies within what the budget leaves them beside the loop's
+/// A step with loops by a method that knows no loops: the bodies within what the budget leaves them next to the loop's
 /// operands and results (as they are where the method finds nothing), then the step around them.
 std::optional<FittedSchedule> planAroundLoops(const StepGraph &graph, uint64_t budgetBytes, const Planner &planner);
 

@@ -66,7 +66,7 @@ struct Unfitted {
 
 /// What an artifact's `meta` section says of one entry.
 struct EntryNotes {
-  /// Launches and calls that compute again, counted from 0 in the order of the plan.
+  /// Launches and calls that recompute, counted from 0 in the order of the plan.
   std::vector<unsigned> recomputed;
   /// Of each value number its MemoryComponent; numMemoryComponents and more: not known.
   std::vector<uint8_t> components;
@@ -112,7 +112,7 @@ struct Entry {
 
   /// Until the last lane is done.
   double getSeconds() const;
-  /// Estimated seconds of what is computed again.
+  /// Estimated seconds of what is recomputed.
   double getRecomputedSeconds() const;
 };
 
@@ -159,7 +159,7 @@ Report buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRe
 /// same data as JSON inside. Of a run, its losses and times.
 void printHtml(const Report &report, llvm::raw_ostream &os);
 void printJson(const Report &report, llvm::raw_ostream &os);
-/// The waterline of the entry `train` (or the first one) as a picture of its own; under a budget beside the one of the
+/// The waterline of the entry `train` (or the first one) as a picture of its own; under a budget next to the one of the
 /// step before.
 void printSvg(const Report &report, llvm::raw_ostream &os);
 /// Instructions on a line of estimated time and bytes by component, in Chrome's trace format (Perfetto opens it).

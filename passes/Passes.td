@@ -204,8 +204,9 @@ def TrainAutocast : StepPass<"train-autocast", "::mlir::ModuleOp"> {
   let description = [{
     Contractions take 16-bit operands and add up in f32; every other op computes in f32; what is stored between kernels
     and until the backward pass is rounded once, to nearest even. Parameters, gradients and state stay f32 (`mixed-…`), or
-    parameters are 16-bit too, gradients and optimizer state f32 (`bf16`, `f16`); frozen weights that every step only reads
-    rounded are then bound in 16 bits as well, or as `frozen-weights` says. Works on any function: forward, with its
+    parameters are 16-bit too, gradients and optimizer state f32 (`bf16`, `f16`). Frozen weights that every step only reads
+    rounded are bound in 16 bits, unless `frozen-weights` says f32; where parameters stay f32, the artifact keeps their f32
+    numbers for checkpoints (`train.coded = {keeps_original}`). Works on any function: forward, with its
     backward pass, or an imported training step. docs/numerics.md has the error model, docs/rationale/precision.md the
     reasons.
   }];

@@ -8,6 +8,7 @@
 #include "LayerNames.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Support/DiagnosticFigures.h"
@@ -75,9 +76,9 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   /// Whether frozen weights are bound in 16 bits.
   LogicalResult readFrozenWeights() {
     // What has no codes, and is only read in 16 bits, is held in these.
-    const bool isCoded = frozenWeights == "int8" || frozenWeights == "nf4", isLikeTrained = frozenWeights == "auto";
-    if (isCoded || isLikeTrained || frozenWeights == "f32" || frozenWeights == narrowName) {
-      narrowsFrozen = isLikeTrained ? pure : frozenWeights != "f32";
+    const bool isCoded = frozenWeights == "int8" || frozenWeights == "nf4";
+    if (isCoded || frozenWeights == "auto" || frozenWeights == "f32" || frozenWeights == narrowName) {
+      narrowsFrozen = frozenWeights != "f32";
       return success();
     }
     return refuse() << "frozen-weights: '" << frozenWeights << "' is neither f32 nor " << narrowName
@@ -200,6 +201,15 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
     return found;
   }
 
+  /// Where parameters stay f32, so does what checkpoints hold of the others.
+  void keepOriginals(func::FuncOp step, const llvm::DenseSet<Attribute> &stored) {
+    Builder b(&getContext());
+    for (unsigned i = 0; i < step.getNumArguments(); ++i)
+      if (stored.contains(train::getArgBinding(step, i)))
+        step.setArgAttr(i, train::codedAttrName,
+                        b.getDictionaryAttr(b.getNamedAttr("keeps_original", b.getUnitAttr())));
+  }
+
   void runOnSteps() override {
     if (failed(readPrecision()))
       return signalPassFailure();
@@ -218,6 +228,8 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       collect(step, table);
       Autocast cast(step, narrow, pure, [&](Operation *op) { return findOverride(op); });
       cast.run(stored);
+      if (!pure)
+        keepOriginals(step, stored);
       numNarrowed += cast.numNarrowed;
       numWidened += cast.numWidened;
       numRemade += cast.numRemade;

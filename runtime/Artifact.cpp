@@ -5,6 +5,7 @@
 #include "runtime/ArtifactFormat.h"
 #include "runtime/CheckedMath.h"
 #include "runtime/KernelStatements.h"
+#include "runtime/OriginalNumbers.h"
 #include "runtime/Sha256.h"
 #include "runtime/Verify.h"
 
@@ -108,16 +109,17 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
   if (!table)
     return table.takeStatus();
   std::span<const uint8_t> planBytes;
-  bool seen[6] = {};
+  constexpr int known = 7;
+  bool seen[known] = {};
   for (const format::Section &section : *table) {
     std::string where = "section '" + printable(section.name) + "'";
     std::span<const uint8_t> content = bytes.subspan(section.offset, section.bytes);
     Digest digest = Sha256::of(content.data(), content.size());
     if (std::memcmp(digest.data(), section.digest, digest.size()) != 0)
       return badInput("damaged: its digest does not match", where);
-    const char *names[6] = {"plan", "params", "code", "cubin", "ptx", "meta"};
-    std::span<const uint8_t> *targets[6] = {&planBytes, &params_, &code_, &cubin_, &ptx_, &meta_};
-    for (int i = 0; i < 6; ++i) {
+    const char *names[known] = {"plan", "params", "originals", "code", "cubin", "ptx", "meta"};
+    std::span<const uint8_t> *targets[known] = {&planBytes, &params_, &originals_, &code_, &cubin_, &ptx_, &meta_};
+    for (int i = 0; i < known; ++i) {
       if (std::strcmp(section.name, names[i]) != 0)
         continue;
       if (seen[i])
@@ -143,6 +145,17 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
     return badInput("holds " + std::to_string(params_.size()) + " bytes, the plan's arenas take " +
                         std::to_string(imageBytes.get().value_or(0)),
                     "section 'params'");
+  Expected<std::vector<const plan::Binding *>> kept = findKeptOriginals(plan_);
+  if (!kept)
+    return kept.takeStatus().at("plan");
+  Checked keptBytes;
+  for (const plan::Binding *binding : *kept)
+    keptBytes += binding->from_image() ? originalBytes(*binding) : 0;
+  if (keptBytes.get() != originals_.size())
+    return badInput("holds " + std::to_string(originals_.size()) +
+                        " bytes, the f32 numbers of the plan's weights take " +
+                        std::to_string(keptBytes.get().value_or(0)),
+                    "section 'originals'");
   if (plan_.kernels_size() && code_.empty() && cubin_.empty() && ptx_.empty())
     return badInput("the plan has kernels and there is no machine code", "section 'code'");
   return checkStatements(plan_, {code_, cubin_, ptx_});

@@ -32,8 +32,10 @@ public:
   const plan::Plan &plan() const { return plan_; }
   /// First image bytes of the PARAMS arenas, one after the other in the order of the arenas.
   std::span<const uint8_t> params() const { return params_; }
-  /// Takes `params` out of memory until they are read again, where they are in a mapped file.
-  void leaveParams() const { file_.leave(params_); }
+  /// The f32 numbers of weights that the plan holds in 16 bits, one after the other (runtime/OriginalNumbers.h).
+  std::span<const uint8_t> originals() const { return originals_; }
+  /// Takes a part of the artifact out of memory until it is read again, where it is in a mapped file.
+  void leave(std::span<const uint8_t> part) const { file_.leave(part); }
   /// ELF shared object with the kernels, for the CPU and for the fake CUDA device; empty when there are none.
   std::span<const uint8_t> code() const { return code_; }
   /// The kernels for a GPU: machine code of the target's chip, and the text that other chips compile; may be empty.
@@ -53,7 +55,7 @@ private:
   MappedFile file_;
   plan::Plan plan_;
   std::string planDigest_;
-  std::span<const uint8_t> params_, code_, cubin_, ptx_, meta_;
+  std::span<const uint8_t> params_, originals_, code_, cubin_, ptx_, meta_;
 };
 
 } // namespace lowtide::rt

@@ -19,21 +19,33 @@ static bool isPersistent(const plan::Binding &binding) {
          binding.kind() == plan::Binding::CONSTANT;
 }
 
-std::vector<uint8_t> Tensor::read() const {
+std::span<const uint8_t> Tensor::view(std::vector<uint8_t> &room) const {
+  if (original)
+    return original->read(data, room);
   if (!low)
-    return {data, data + bytes()};
-  std::vector<uint8_t> numbers(bytes());
+    return {data, bytes()};
+  room.resize(bytes());
   for (uint64_t i = 0; i < bytes() / sizeof(float); ++i) {
     Halves halves;
     std::memcpy(&halves.high, data + i * sizeof halves.high, sizeof halves.high);
     std::memcpy(&halves.low, low + i * sizeof halves.low, sizeof halves.low);
     const float number = joinHalves(halves);
-    std::memcpy(numbers.data() + i * sizeof number, &number, sizeof number);
+    std::memcpy(room.data() + i * sizeof number, &number, sizeof number);
   }
-  return numbers;
+  return room;
+}
+
+std::vector<uint8_t> Tensor::read() const {
+  std::vector<uint8_t> room;
+  const std::span<const uint8_t> numbers = view(room);
+  return room.empty() ? std::vector<uint8_t>(numbers.begin(), numbers.end()) : room;
 }
 
 void Tensor::write(const uint8_t *from) const {
+  if (original) {
+    original->write(from, data);
+    return;
+  }
   if (!low) {
     std::memcpy(data, from, bytes());
     return;
@@ -69,6 +81,7 @@ Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> art
     return device.takeStatus();
   std::unique_ptr<Session> session(new Session(std::move(artifact), std::move(*device)));
   session->joinBindings();
+  LOWTIDE_TRY(session->findOriginals());
   return session;
 }
 
@@ -95,6 +108,19 @@ void Session::joinBindings() {
       whole.mutable_slice()->set_bytes(2 * binding.slice().bytes());
       joined_.emplace(binding.name(), Joined{std::move(whole), low->second});
     }
+}
+
+Status Session::findOriginals() {
+  Expected<std::vector<const plan::Binding *>> kept = findKeptOriginals(plan());
+  if (!kept)
+    return kept.takeStatus();
+  std::span<const uint8_t> rest = artifact_->originals();
+  for (const plan::Binding *binding : *kept) {
+    const uint64_t bytes = binding->from_image() ? originalBytes(*binding) : 0;
+    originals_.emplace(binding->name(), OriginalNumbers(*binding, rest.first(bytes)));
+    rest = rest.subspan(bytes);
+  }
+  return Status::ok();
 }
 
 Status Session::bind(const BindOptions &options) {
@@ -136,7 +162,9 @@ Status Session::initialize(const BindOptions &options) {
     }
     image += bytes;
   }
-  artifact_->leaveParams();
+  artifact_->leave(artifact_->params());
+  for (auto &[name, original] : originals_)
+    original.reset();
   for (const Tensor &tensor : persistent()) {
     const plan::Binding &binding = *tensor.binding;
     const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;
@@ -145,14 +173,15 @@ Status Session::initialize(const BindOptions &options) {
         return badInput(std::string("the artifact has no ") +
                         (isParam ? "weights for parameter '" : "values for constant '") + printable(binding.name()) +
                         "': start from --init=random:<seed> or from a checkpoint (--resume)");
-      std::vector<uint8_t> numbers(tensor.low ? tensor.bytes() : 0);
-      uint8_t *to = tensor.low ? numbers.data() : tensor.data;
+      std::vector<uint8_t> numbers(tensor.isWhole() ? 0 : tensor.bytes());
+      uint8_t *to = tensor.isWhole() ? tensor.data : numbers.data();
       for (uint64_t done = 0, piece = 0; done < tensor.bytes(); done += piece) {
         piece = std::min(tensor.bytes() - done, firstPieceBytes);
         LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, done, {to + done, piece}));
-        LOWTIDE_TRY(device_->leave(to + done, piece));
+        if (tensor.isWhole())
+          LOWTIDE_TRY(device_->leave(to + done, piece));
       }
-      if (tensor.low)
+      if (!tensor.isWhole())
         tensor.write(numbers.data());
     } else if (!binding.from_image()) {
       for (uint64_t done = 0, piece = 0; done < tensor.bytes() && !tensor.low; done += piece) {
@@ -169,10 +198,12 @@ Status Session::initialize(const BindOptions &options) {
 }
 
 Status Session::leave(const Tensor &tensor) const {
-  if (!tensor.low)
+  if (tensor.isWhole())
     return device_->leave(tensor.data, tensor.bytes());
+  if (tensor.original)
+    artifact_->leave(tensor.original->held());
   LOWTIDE_TRY(device_->leave(tensor.data, tensor.bytes() / 2));
-  return device_->leave(tensor.low, tensor.bytes() / 2);
+  return tensor.low ? device_->leave(tensor.low, tensor.bytes() / 2) : Status::ok();
 }
 
 Status Session::step(const std::string &entry) {
@@ -294,6 +325,9 @@ std::vector<Tensor> Session::persistent() const {
       high->second = {&joined.binding, high->second.data, address(joined.low->slice())};
       byName.erase(joined.low->name());
     }
+  for (auto &[name, original] : originals_)
+    if (auto narrow = byName.find(name); narrow != byName.end())
+      narrow->second = {&original.binding(), narrow->second.data, nullptr, &original};
   std::vector<Tensor> result;
   for (const auto &[name, tensor] : byName)
     result.push_back(tensor);

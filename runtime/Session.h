@@ -8,6 +8,7 @@
 
 #include "runtime/Artifact.h"
 #include "runtime/MemorySpaces.h"
+#include "runtime/OriginalNumbers.h"
 #include "runtime/devices/Device.h"
 
 #include <functional>
@@ -56,8 +57,15 @@ struct Tensor {
   /// Of a parameter whose f32 numbers are stored in two halves (Halves.h): `data` are the bf16 ones, these the others.
   /// The binding is that of the f32 numbers then, which `read` and `write` alone have in one piece.
   uint8_t *low = nullptr;
+  /// Of a frozen weight in 16 bits whose f32 numbers the artifact keeps: `data` are the rounded ones, and the binding
+  /// is that of the f32 numbers.
+  OriginalNumbers *original = nullptr;
+  /// Whether `data` are the numbers of the binding, one after the other.
+  bool isWhole() const { return !low && !original; }
   /// Of the numbers, however they are stored.
   uint64_t bytes() const { return binding->slice().bytes(); }
+  /// The numbers of the binding; `room` holds them where they lie nowhere in one piece.
+  std::span<const uint8_t> view(std::vector<uint8_t> &room) const;
   std::vector<uint8_t> read() const;
   /// `from`: bytes() bytes.
   void write(const uint8_t *from) const;
@@ -105,7 +113,8 @@ public:
   Tensor tensorAt(const plan::Entry &entry, size_t index) const;
   /// All bindings of an entry of one kind, in the order of the plan.
   std::vector<Tensor> tensors(const std::string &entry, plan::Binding::Kind kind) const;
-  /// What outlives the steps, over all entries, by name: parameters, state, constants. Halves are one f32 parameter.
+  /// What outlives the steps, over all entries, by name: parameters, state, constants. Halves are one f32 parameter,
+  /// and weights in 16 bits whose f32 numbers are kept are f32.
   std::vector<Tensor> persistent() const;
   /// The host is done with a tensor for now: what of a file's bytes it has read or written leaves memory.
   Status leave(const Tensor &tensor) const;
@@ -137,6 +146,7 @@ private:
   Session(std::unique_ptr<Artifact> artifact, std::unique_ptr<Device> device)
       : artifact_(std::move(artifact)), device_(std::move(device)) {}
   void joinBindings();
+  Status findOriginals();
   Status initialize(const BindOptions &options);
   uint8_t *address(const plan::Slice &slice) const { return device_->hostArenas()[slice.arena()] + slice.offset(); }
 
@@ -149,6 +159,8 @@ private:
     const plan::Binding *low;
   };
   std::map<std::string, Joined> joined_; ///< by name
+  /// By name. A tensor that `persistent` returns may change the numbers, as it does those in memory.
+  mutable std::map<std::string, OriginalNumbers> originals_;
 };
 
 } // namespace lowtide::rt

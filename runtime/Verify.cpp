@@ -11,6 +11,7 @@
 #include "runtime/ExchangeBlocks.h"
 #include "runtime/FileStaging.h"
 #include "runtime/MemorySpaces.h"
+#include "runtime/OriginalNumbers.h"
 #include "runtime/VerifyEntry.h"
 #include "runtime/Workspace.h"
 
@@ -287,6 +288,8 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
     }
   }
   LOWTIDE_TRY(checkExchange(plan));
+  if (Expected<std::vector<const plan::Binding *>> kept = findKeptOriginals(plan); !kept)
+    return kept.takeStatus();
   std::vector<const plan::Binding *> shared;
   for (const auto &[name, binding] : persistent)
     shared.push_back(binding);

@@ -1,14 +1,16 @@
 //===- Artifact.cpp - writes a `.tide` file -------------------------------===//
 //
-// Sections in their order: plan, params (by address, gaps are zeros), code (or cubin and ptx), meta.
+// Sections in their order: plan, params (by address, gaps are zeros), originals, code (or cubin and ptx), meta.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Target/Artifact.h"
 #include "WeightConversion.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
+#include "runtime/Element.h"
 #include "runtime/Halves.h"
 #include "runtime/KernelStatements.h"
+#include "runtime/OriginalNumbers.h"
 
 #include "llvm/ADT/StringSet.h"
 #include <map>
@@ -32,6 +34,8 @@ public:
 
   /// Streams the image of all PARAMS arenas.
   LogicalResult writeImage();
+  /// Streams the f32 numbers of weights that `plan`, which is this module's, holds in 16 bits.
+  LogicalResult writeOriginals(const plan::Plan &plan);
   /// A diagnostic if `status` is a failure.
   LogicalResult check(const rt::Status &status) {
     if (status.isOk())
@@ -41,6 +45,7 @@ public:
 
 private:
   LogicalResult writeTensor(ImageTensor tensor);
+  LogicalResult writeOriginal(const plan::Binding &binding);
 
   plan::ModuleOp module;
   ParameterReader reader;
@@ -120,6 +125,42 @@ LogicalResult ArtifactExport::writeImage() {
   return success();
 }
 
+LogicalResult ArtifactExport::writeOriginal(const plan::Binding &binding) {
+  const StringRef initializer = sources.lookup(binding.name()).getAs<StringAttr>("initializer").getValue();
+  std::string numbers;
+  if (failed(reader(initializer, [&](ArrayRef<char> piece) { numbers.append(piece.begin(), piece.end()); })))
+    return failure();
+  const uint64_t expected = rt::originalBytes(binding), narrowBytes = binding.slice().bytes();
+  // A file may have some of its weights in 16 bits: they are what f32 numbers round to.
+  if (numbers.size() == narrowBytes) {
+    std::string wide(expected, '\0');
+    const uint64_t element = narrowBytes * sizeof(float) / expected;
+    for (uint64_t i = 0; i < narrowBytes / element; ++i)
+      rt::storeElement(plan::F32, wide.data() + i * sizeof(float),
+                       rt::loadElement(binding.dtype(), numbers.data() + i * element));
+    numbers = std::move(wide);
+  }
+  if (numbers.size() != expected)
+    return module.emitError("initializer '") << initializer << "' has " << numbers.size() << " bytes; '"
+                                             << binding.name() << "' has " << expected << " bytes of f32 numbers";
+  return check(writer.append(numbers.data(), numbers.size()));
+}
+
+LogicalResult ArtifactExport::writeOriginals(const plan::Plan &plan) {
+  auto kept = rt::findKeptOriginals(plan);
+  if (!kept)
+    return check(kept.takeStatus());
+  llvm::erase_if(*kept, [](const plan::Binding *binding) { return !binding->from_image(); });
+  if (kept->empty())
+    return success();
+  if (failed(check(writer.begin("originals"))))
+    return failure();
+  for (const plan::Binding *binding : *kept)
+    if (failed(writeOriginal(*binding)))
+      return failure();
+  return check(writer.end());
+}
+
 LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModule &kernels, ParameterReader reader,
                                      const ArtifactOptions &options, StringRef path, ArtifactSummary *summary) {
   plan::Plan proto;
@@ -142,7 +183,7 @@ LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModul
       failed(output.writeImage()))
     return failure();
   uint64_t paramsBytes = (*writer)->sectionBytes();
-  if (failed(output.check((*writer)->end())))
+  if (failed(output.check((*writer)->end())) || failed(output.writeOriginals(proto)))
     return failure();
   const std::pair<const char *, std::string_view> sections[] = {{"code", {code.object.data(), code.object.size()}},
                                                                 {"cubin", {code.cubin.data(), code.cubin.size()}},

@@ -141,6 +141,7 @@ void Exporter::source(plan::SourceOp op) {
   for (int64_t dim : list("coded_dims"))
     to.add_coded_dims(dim);
   to.set_coded_transposed(fields.contains("coded_transposed"));
+  to.set_keeps_original(fields.contains("keeps_original"));
   to.set_updates_per_step(number("updates_per_step"));
   if (auto value = fields.getAs<DenseElementsAttr>("value")) {
     to.set_value_dtype(getDType(value.getElementType()));

@@ -167,6 +167,8 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   list("coded_dims", {from.coded_dims().data(), size_t(from.coded_dims_size())});
   if (from.coded_transposed())
     fields.push_back(named("coded_transposed", builder.getUnitAttr()));
+  if (from.keeps_original())
+    fields.push_back(named("keeps_original", builder.getUnitAttr()));
   text("module_path", from.module_path());
   number("slice_axis", from.slice_axis());
   number("slice_start", from.slice_start());

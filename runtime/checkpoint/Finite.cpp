@@ -78,8 +78,8 @@ std::optional<NotFinite> findNotFinite(const Session &session) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.kind() == plan::Binding::CONSTANT)
       continue;
-    const std::vector<uint8_t> joined = tensor.low ? tensor.read() : std::vector<uint8_t>();
-    const std::span<const uint8_t> numbers{tensor.low ? joined.data() : tensor.data, tensor.bytes()};
+    std::vector<uint8_t> room;
+    const std::span<const uint8_t> numbers = tensor.view(room);
     for (uint64_t begin = 0; begin < numbers.size(); begin += pieceBytes) {
       const std::span<const uint8_t> piece = numbers.subspan(begin, std::min(pieceBytes, numbers.size() - begin));
       const uint64_t size = elementBytes(binding.dtype());
@@ -88,10 +88,10 @@ std::optional<NotFinite> findNotFinite(const Session &session) {
         return NotFinite{binding.name(), binding.kind(), begin / size + *at,
                          loadElement(binding.dtype(), piece.data() + *at * size)};
       // What was only looked at is written already.
-      if (!tensor.low)
+      if (tensor.isWhole())
         (void)session.leave(piece);
     }
-    if (tensor.low)
+    if (!tensor.isWhole())
       (void)session.leave(tensor);
   }
   return std::nullopt;

@@ -187,8 +187,8 @@ SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, c
   entry.dims = originalDims(*tensor.binding, source);
   entry.bytes = tensor.bytes();
   entry.write = [tensor, source](const SafetensorsEntry::Sink &sink) -> Status {
-    const std::vector<uint8_t> joined = tensor.low ? tensor.read() : std::vector<uint8_t>();
-    const uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
+    std::vector<uint8_t> room;
+    const uint8_t *numbers = tensor.view(room).data();
     if (!isPermutation(source, *tensor.binding))
       return sink(numbers, tensor.bytes());
     size_t element = elementBytes(tensor.binding->dtype());
@@ -216,13 +216,13 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
     return Status::ok();
   }
   size_t element = elementBytes(array.dtype);
-  std::vector<uint8_t> joined(tensor.low ? tensor.bytes() : 0);
-  uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
+  std::vector<uint8_t> joined(tensor.isWhole() ? 0 : tensor.bytes());
+  uint8_t *numbers = tensor.isWhole() ? tensor.data : joined.data();
   forElements(*tensor.binding, *source, [&](int64_t original, int64_t stored) {
     std::memcpy(numbers + static_cast<size_t>(stored) * element,
                 array.bytes.data() + static_cast<size_t>(original) * element, element);
   });
-  if (tensor.low)
+  if (!tensor.isWhole())
     tensor.write(numbers);
   return Status::ok();
 }

@@ -1,19 +1,21 @@
-// Frozen weights that every step only reads rounded are bound in 16 bits where parameters are: directly, or through a
-// movement. What is also read in f32, and what one of the steps reads in f32, keeps its type.
-// RUN: lowtide-opt %s --train-autocast=precision=bf16 | FileCheck %s --check-prefixes=CHECK,NARROW
-// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 frozen-weights=bf16" | FileCheck %s --check-prefixes=CHECK,NARROW
-// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 | FileCheck %s --check-prefixes=CHECK,WIDE
+// Frozen weights that every step only reads rounded are bound in 16 bits: directly, or through a movement. What is also
+// read in f32, and what one of the steps reads in f32, keeps its type. Where parameters stay f32, the f32 numbers are kept.
+// RUN: lowtide-opt %s --train-autocast=precision=bf16 | FileCheck %s --check-prefixes=CHECK,PURE
+// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 frozen-weights=bf16" | FileCheck %s --check-prefixes=CHECK,MIXED
+// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 | FileCheck %s --check-prefixes=CHECK,MIXED
+// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 frozen-weights=f32" | FileCheck %s --check-prefixes=CHECK,WIDE
 // RUN: lowtide-opt %s --train-autocast="precision=bf16 frozen-weights=f32" | FileCheck %s --check-prefixes=CHECK,WIDE
 // RUN: not lowtide-opt %s --train-autocast="precision=mixed-bf16 frozen-weights=f16" 2>&1 | FileCheck %s --check-prefix=ERROR
-// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 --cse -o %t.wide
-// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 frozen-weights=bf16" --cse | FileCheck %s --check-prefix=SAME
+// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 --cse | FileCheck %s --check-prefix=SAME
 
 // ERROR: error: frozen-weights: 'f16' is neither f32 nor bf16, in which a step of precision mixed-bf16 reads weights
 
 // CHECK-LABEL: func.func @gradient
-// NARROW-SAME: %[[W:[^:]*]]: tensor<8x8xbf16> {train.binding = #train.constant<"w">}
+// PURE-SAME: tensor<8x8xbf16> {train.binding = #train.constant<"w">}
+// MIXED-SAME: tensor<8x8xbf16> {train.binding = #train.constant<"w">, train.coded = {keeps_original}}
 // WIDE-SAME: tensor<8x8xf32> {train.binding = #train.constant<"w">}
-// NARROW-SAME: tensor<64xbf16> {train.binding = #train.constant<"flat">}
+// PURE-SAME: tensor<64xbf16> {train.binding = #train.constant<"flat">}
+// MIXED-SAME: tensor<64xbf16> {train.binding = #train.constant<"flat">, train.coded = {keeps_original}}
 // WIDE-SAME: tensor<64xf32> {train.binding = #train.constant<"flat">}
 // CHECK-SAME: tensor<8xf32> {train.binding = #train.constant<"bias">}
 // CHECK-SAME: tensor<8x8xf32> {train.binding = #train.constant<"twice">}

@@ -316,7 +316,7 @@ LogicalResult SourceOp::verify() {
             .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions", "image_initializers"},
                    isa<ArrayAttr>(field.getValue()))
             .Cases({"slice_axis", "slice_start", "slice_size", "updates_per_step"}, isa<IntegerAttr>(field.getValue()))
-            .Cases({"saved", "coded_transposed"}, isa<UnitAttr>(field.getValue()))
+            .Cases({"saved", "coded_transposed", "keeps_original"}, isa<UnitAttr>(field.getValue()))
             .Case("value", isa<DenseElementsAttr>(field.getValue()))
             .Default(false);
     if (!known)

@@ -17,8 +17,9 @@ inline constexpr llvm::StringLiteral groupAttrName = "train.group";
 /// Argument attribute of a parameter that the loss does not depend on: it gets
 /// no update.
 inline constexpr llvm::StringLiteral unreachedAttrName = "train.unreached";
-/// Argument attribute of a constant that stands for a frozen matrix in few bits: a dictionary with the fields of
-/// `plan.source` that say so (codec, scales, coded_dims, coded_transposed).
+/// Argument attribute of a constant that stands for frozen weights in other numbers than the file's: a dictionary with
+/// the fields of `plan.source` that say so (codec, scales, coded_dims, coded_transposed of a matrix in few bits;
+/// keeps_original of one in 16 bits whose f32 numbers the artifact has, too).
 inline constexpr llvm::StringLiteral codedAttrName = "train.coded";
 /// Metric of an evaluation: what its loss is a mean over.
 inline constexpr llvm::StringLiteral lossWeightName = "loss_weight";

@@ -25,6 +25,8 @@ options:
   --bin=FOLDER      use these binaries; nothing is built
   --limit=SECONDS   how long one `lowtide fit` may take (600)
   --markdown=FILE   also write the table
+  --record=FOLDER   instead, train each case with PyTorch and record its losses, gradients and parameters there, a folder for each case:
+                    what `tools/dev judge`, `exact`, `parts` and `footprints` take
 """
 
 MIB = 1 << 20
@@ -71,14 +73,20 @@ def table(lines):
     return text + ("\n\nBy hand, with each parameter updated as soon as its gradient is there:\n\n" + said if said else "")
 
 
-def ask_oracles(subject, *command):
-    """The JSON that ends what a Python command prints in the environment that has PyTorch."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"), PYTHONDONTWRITEBYTECODE="1")
+def run_oracles(subject, *command):
+    """What a Python command prints in the environment that has PyTorch."""
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("tools", "test/models"))
+    environment = dict(os.environ, PYTHONPATH=paths, PYTHONDONTWRITEBYTECODE="1")
     python = [str(dependencies.environment("oracles")), *map(str, command)]
     run = subprocess.run(python, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if run.returncode != 0:
         raise Failure(f"{subject}: {run.stderr.strip().splitlines()[-1]}")
-    return json.loads(run.stdout.splitlines()[-1])
+    return run.stdout
+
+
+def ask_oracles(subject, *command):
+    """The JSON that ends what it prints."""
+    return json.loads(run_oracles(subject, *command).splitlines()[-1])
 
 
 def list_cases(row):
@@ -107,27 +115,40 @@ def measure(title, row, case, binaries, limit):
     return Line(title, case["name"], theirs["eager"], theirs["hand"], largest, smallest, limit, case["by_hand"])
 
 
+def record(cases, folder):
+    for title, row, case in cases:
+        to = folder / f"{row}-{case['name']}".replace(" ", "-")
+        if to.exists():
+            say(f"{to} is there already")
+            continue
+        say(f"{title}: {case['name']} → {to}")
+        run_oracles(case["name"], "-m", "devkit.peak_models.recorded", row, case["name"], to)
+    return 0
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="tools/dev peaks", usage=USAGE, add_help=False)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--bin", type=pathlib.Path)
     parser.add_argument("--limit", type=float, default=600)
     parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path)
     if {"-h", "--help"} & set(arguments):
         print(USAGE, end="")
         return 0
     options = parser.parse_args(arguments)
+    cases = [(title, row, case) for title, row in ROWS.items() for case in list_cases(row)]
+    cases = [each for each in cases if not options.names or {*each[:2], each[2]["name"]} & set(options.names)]
+    if not cases:
+        raise Failure(f"no row or case is called {', '.join(options.names)}; rows: {', '.join(ROWS)}")
+    if options.record:
+        return record(cases, options.record)
     if not options.bin:
         build(["lowtide"])
     lines = []
-    for title, row in ROWS.items():
-        for case in list_cases(row):
-            if options.names and not {title, row, case["name"]} & set(options.names):
-                continue
-            say(f"{title}: {case['name']}")
-            lines.append(measure(title, row, case, options.bin or BUILD / "bin", options.limit))
-    if not lines:
-        raise Failure(f"no row or case is called {', '.join(options.names)}; rows: {', '.join(ROWS)}")
+    for title, row, case in cases:
+        say(f"{title}: {case['name']}")
+        lines.append(measure(title, row, case, options.bin or BUILD / "bin", options.limit))
     text = table(lines)
     print(text)
     if options.markdown:

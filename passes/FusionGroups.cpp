@@ -344,12 +344,28 @@ bool FusionGroups::readsFrom(unsigned group, unsigned other) {
   return llvm::is_contained(consumersOf(group), other) || llvm::is_contained(consumersOf(other), group);
 }
 
+/// Whether `producer` cuts a part out of an argument that elements of `consumer` read over and over: it has no elements
+/// in memory then, only places in the argument.
+bool FusionGroups::cutsForRepeats(unsigned producer, unsigned consumer) {
+  const Node &a = nodes[producer];
+  if (a.ops.size() != 1 || !nodes[consumer].domain.reduced.empty())
+    return false;
+  Operation *cut = a.ops.front();
+  auto facts = dyn_cast<FactsInterface>(cut);
+  return facts && facts.getFacts().family == OpFamily::Movement && cut->getNumOperands() == 1 &&
+         getType(cut->getResult(0)).getNumElements() < getType(cut->getOperand(0)).getNumElements() &&
+         isa<BlockArgument>(StepStorage::getRoot(cut->getOperand(0))) &&
+         llvm::all_of(
+             cut->getUsers(), [&](Operation *user) { return repeatsElements(user) && nodeOf(user) == consumer; });
+}
+
 bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   Node &a = nodes[producer], &b = nodes[consumer];
   if (!a.fusable || !b.fusable || a.ops.size() + b.ops.size() > kMaxOps)
     return false;
-  std::optional<FusionDomain> domain = unite(producer, consumer);
-  if (!domain || !edgesAgree(producer, consumer, *domain) || !edgesAgree(consumer, producer, *domain))
+  const bool isCut = cutsForRepeats(producer, consumer);
+  std::optional<FusionDomain> domain = isCut ? b.domain : unite(producer, consumer);
+  if (!domain || (!isCut && (!edgesAgree(producer, consumer, *domain) || !edgesAgree(consumer, producer, *domain))))
     return false;
   llvm::SmallDenseSet<Value> operands, results;
   for (const Node *node : {&a, &b})

@@ -90,6 +90,7 @@ private:
   bool isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<mlir::Value> &results);
   bool isLongColumns(const FusionDomain &domain);
   bool readsFrom(unsigned group, unsigned other);
+  bool cutsForRepeats(unsigned producer, unsigned consumer);
   bool tryJoin(unsigned producer, unsigned consumer);
   void joinScatters();
   void joinSoleReaders();

@@ -141,3 +141,34 @@ func.func @late_reader(%x: tensor<4x4xf32> {train.binding = #train.batch<"x">}, 
   %y = nn.dot %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y, %new : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// Scales of a tile: part of an argument, or of a view of it, that elements read over and over. It is read in place.
+// CHECK-LABEL: @scaled_tile
+// CHECK: nn.kernel loop (%{{.*}} = %arg0, %{{.*}} = %{{.*}}) : (tensor<4x2x64xi8>, tensor<4x2xf32>) -> tensor<4x1x64xf32>
+// CHECK: nn.slice %{{.*}} : tensor<4x2xf32> -> tensor<4x1xf32>
+// CHECK-NOT: nn.kernel
+// CHECK: return
+func.func @scaled_tile(%codes: tensor<4x2x64xi8>, %scales: tensor<8xf32>) -> tensor<4x1x64xf32> {
+  %c = nn.slice %codes starts = [0, 1, 0] strides = [1, 1, 1] : tensor<4x2x64xi8> -> tensor<4x1x64xi8>
+  %n = nn.cast %c : tensor<4x1x64xi8> -> tensor<4x1x64xf32>
+  %r = nn.reshape %scales : tensor<8xf32> -> tensor<4x2xf32>
+  %s = nn.slice %r starts = [0, 1] strides = [1, 1] : tensor<4x2xf32> -> tensor<4x1xf32>
+  %b = nn.broadcast %s dims = [0, 1] : tensor<4x1xf32> -> tensor<4x1x64xf32>
+  %y = nn.mul %n, %b : tensor<4x1x64xf32>
+  return %y : tensor<4x1x64xf32>
+}
+
+// What has to be in memory all the same is read from there: a part of a result, and one that something else reads too.
+// CHECK-LABEL: @other_cuts
+// CHECK: nn.kernel loop {{.*}} -> tensor<4xf32>
+// CHECK: nn.kernel loop {{.*}} -> tensor<4xf32>
+// CHECK: nn.kernel loop {{.*}} -> tensor<4x64xf32>
+func.func @other_cuts(%x: tensor<8xf32>, %scales: tensor<8xf32>) -> (tensor<8xf32>, tensor<4xf32>, tensor<4x64xf32>) {
+  %z = nn.relu %x : tensor<8xf32>
+  %p = nn.slice %z starts = [4] strides = [1] : tensor<8xf32> -> tensor<4xf32>
+  %s = nn.slice %scales starts = [4] strides = [1] : tensor<8xf32> -> tensor<4xf32>
+  %pb = nn.broadcast %p dims = [0] : tensor<4xf32> -> tensor<4x64xf32>
+  %sb = nn.broadcast %s dims = [0] : tensor<4xf32> -> tensor<4x64xf32>
+  %y = nn.mul %pb, %sb : tensor<4x64xf32>
+  return %z, %s, %y : tensor<8xf32>, tensor<4xf32>, tensor<4x64xf32>
+}

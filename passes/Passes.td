@@ -88,8 +88,9 @@ def TrainEncodeFrozen : StepPass<"train-encode-frozen", "::mlir::ModuleOp"> {
     A constant f32 matrix of at least 4096 numbers in whole blocks of 64, which every function that binds it only reads in
     products, directly or through movements, becomes two constants: codes, and one f32 scale for each block of the matrix
     in row-major order, as the exporting framework has it. Functions compute the numbers from them: `int8`: code ·
-    scale; `nf4`: the number of a code of four bits · scale. What is trained, tables, norms, biases, filters, and the
-    matrix of a model's head, after which no product comes, stay as they are. runtime/FewBits.h has the rules of encoding.
+    scale; `nf4`: the number of a code of four bits · scale; `fp8`: the number of a float8_e4m3fn · scale. What is trained,
+    tables, norms, biases, filters, and the matrix of a model's head, after which no product comes, stay as they are.
+    runtime/FewBits.h has the rules of encoding.
 
     The argument attribute `train.coded` says what the artifact's image holds. A pair of low rank can no longer be merged
     into such a matrix: `train.adapters` names it no more.

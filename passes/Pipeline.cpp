@@ -42,7 +42,7 @@ void lowtide::buildGraphStage(OpPassManager &passes, const OptionValues &options
     passes.addPass(createTrainAdapt(adapt));
     addCleanUp(passes);
   }
-  if (options.frozenWeights == "int8" || options.frozenWeights == "nf4") {
+  if (isCodedStorage(options.frozenWeights)) {
     // After pairs, whose rules name matrices; before products become parts of larger ops.
     passes.addPass(createTrainEncodeFrozen(options));
     addCleanUp(passes);

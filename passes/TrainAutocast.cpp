@@ -76,7 +76,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   /// Whether frozen weights are bound in 16 bits.
   LogicalResult readFrozenWeights() {
     // What has no codes, and is only read in 16 bits, is held in these.
-    const bool isCoded = frozenWeights == "int8" || frozenWeights == "nf4";
+    const bool isCoded = isCodedStorage(frozenWeights);
     if (isCoded || frozenWeights == "auto" || frozenWeights == "f32" || frozenWeights == narrowName) {
       narrowsFrozen = frozenWeights != "f32";
       return success();

@@ -73,6 +73,11 @@ static nn::Expr decodeInt8(nn::Expr codes, nn::Expr scales) {
   return nn::cast(codes, scales.elementType()) * nn::broadcast(scales, codes.shape(), {0});
 }
 
+/// The number of a code · scale; codes: [blocks, 64].
+static nn::Expr decodeFp8(nn::Expr codes, nn::Expr scales) {
+  return nn::fromCode(nn::CodeMap::e4m3, codes, scales.elementType()) * nn::broadcast(scales, codes.shape(), {0});
+}
+
 /// The number of a code · scale; bytes: [blocks, 32]. All in one shape, [blocks, 32, 2]: it is one kernel.
 static nn::Expr decodeNf4(nn::Expr bytes, nn::Expr scales) {
   const SmallVector<int64_t> shape = {bytes.dim(0), bytes.dim(1), 2};
@@ -85,14 +90,29 @@ static nn::Expr decodeNf4(nn::Expr bytes, nn::Expr scales) {
 }
 
 namespace {
+/// How a function holds and decodes a matrix; runtime/FewBits.h has the rules of encoding.
+struct FrozenCodec {
+  StringLiteral name;
+  int64_t blockBytes;                          ///< of the codes of a block
+  IntegerType::SignednessSemantics signedness; ///< of a byte of codes
+  nn::Expr (*decode)(nn::Expr codes, nn::Expr scales);
+};
+} // namespace
+
+static const FrozenCodec codecs[] = {{"int8", blockSize, IntegerType::Signless, decodeInt8},
+                                     {"nf4", blockSize / 2, IntegerType::Unsigned, decodeNf4},
+                                     {"fp8", blockSize, IntegerType::Unsigned, decodeFp8}};
+
+namespace {
 struct TrainEncodeFrozen : StepPass<lowtide::impl::TrainEncodeFrozenBase<TrainEncodeFrozen>> {
   using StepPass::StepPass;
 
   void runOnSteps() override {
     if (failed(checkOption(getOperation(), "frozen-weights", frozenWeights)))
       return signalPassFailure();
+    kind = llvm::find_if(codecs, [&](const FrozenCodec &known) { return known.name == StringRef(frozenWeights); });
     // Types are train-autocast's.
-    if (frozenWeights != "int8" && frozenWeights != "nf4")
+    if (kind == std::end(codecs))
       return;
     llvm::MapVector<Attribute, Stays> found;
     for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
@@ -151,7 +171,7 @@ private:
       encode(step, argument);
       ++count;
       before += numbers * 4;
-      after += numbers * (frozenWeights == "nf4" ? 1 : 2) / 2 + numbers / blockSize * 4;
+      after += numbers / blockSize * (kind->blockBytes + int64_t(sizeof(float)));
     }
     numCoded += count;
     if (!count)
@@ -175,7 +195,6 @@ private:
       std::swap(dims[0], dims[1]);
     const SmallVector<OpOperand *> uses = llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; });
     const int64_t blocks = whole.getNumElements() / blockSize;
-    const bool isNf4 = frozenWeights == "nf4";
     auto scaleName = b.getStringAttr(binding.getName().getValue() + ".scale");
     NamedAttrList facts;
     facts.set("codec", b.getStringAttr(frozenWeights));
@@ -194,13 +213,13 @@ private:
       step.removeArgAttr(number, b.getStringAttr("onnx.transposed"));
     if (!step.getArgAttr(number, "onnx.source_shape"))
       step.setArgAttr(number, "onnx.source_shape", b.getDenseI64ArrayAttr(dims));
-    argument.setType(isNf4 ? RankedTensorType::get({blocks, blockSize / 2}, b.getIntegerType(8, /*isSigned=*/false))
-                           : RankedTensorType::get({blocks, blockSize}, b.getIntegerType(8)));
+    argument.setType(
+        RankedTensorType::get({blocks, kind->blockBytes}, IntegerType::get(&getContext(), 8, kind->signedness)));
     step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(), step.getResultTypes()));
 
     OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
     nn::Expr codes(builder, argument.getLoc(), argument), factors = codes.with(scale);
-    nn::Expr matrix = nn::reshape(isNf4 ? decodeNf4(codes, factors) : decodeInt8(codes, factors), dims);
+    nn::Expr matrix = nn::reshape(kind->decode(codes, factors), dims);
     if (isTransposed)
       matrix = nn::transpose(matrix, {1, 0});
     for (OpOperand *use : uses)
@@ -229,6 +248,7 @@ private:
     getOperation()->setAttr(train::adaptersAttrName, b.getArrayAttr(changed));
   }
 
+  const FrozenCodec *kind = std::end(codecs);
   /// Names of what is held in codes, and whether these are of the transposed matrix.
   llvm::DenseMap<Attribute, bool> coded;
 };

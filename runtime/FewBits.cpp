@@ -12,10 +12,10 @@ std::optional<FewBits> findFewBits(std::string_view name) {
     return FewBits::Int8;
   if (name == "nf4")
     return FewBits::Nf4;
+  if (name == "fp8")
+    return FewBits::Fp8;
   return std::nullopt;
 }
-
-uint64_t blockBytes(FewBits codec) { return codec == FewBits::Int8 ? fewBitsBlock : fewBitsBlock / 2; }
 
 namespace {
 
@@ -52,6 +52,50 @@ float encodeNf4(std::span<const float> block, uint8_t *codes) {
   return scale;
 }
 
+/// The largest number of a float8_e4m3fn.
+constexpr float largestE4M3 = 448.0F;
+
+/// The code of the nearest number, ties to even; beyond the largest one its code.
+uint8_t nearestE4M3(float number) {
+  const float size = std::min(std::fabs(number), largestE4M3);
+  const int power = size > 0.0F ? std::max(std::ilogb(size), -6) : -6;
+  // Eighths of the power of two: 16 of them are 8 of the next power, whose code is the next one.
+  const int eighths = static_cast<int>(std::nearbyint(std::ldexp(size, 3 - power)));
+  const int code = eighths + (power + 6) * 8;
+  return static_cast<uint8_t>(std::signbit(number) ? code | 128 : code);
+}
+
+float encodeFp8(std::span<const float> block, uint8_t *codes) {
+  const float scale = largestSize(block) / largestE4M3;
+  for (size_t i = 0; i < block.size(); ++i)
+    codes[i] = scale > 0.0F ? nearestE4M3(block[i] / scale) : uint8_t(0);
+  return scale;
+}
+
+float encodeBlock(FewBits codec, std::span<const float> block, uint8_t *codes) {
+  switch (codec) {
+  case FewBits::Int8:
+    return encodeInt8(block, codes);
+  case FewBits::Nf4:
+    return encodeNf4(block, codes);
+  case FewBits::Fp8:
+    return encodeFp8(block, codes);
+  }
+  return 0.0F;
+}
+
+float numberOf(FewBits codec, const uint8_t *codes, size_t i) {
+  switch (codec) {
+  case FewBits::Int8:
+    return static_cast<float>(static_cast<int8_t>(codes[i]));
+  case FewBits::Nf4:
+    return nf4Numbers[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4];
+  case FewBits::Fp8:
+    return readE4M3(codes[i]);
+  }
+  return 0.0F;
+}
+
 } // namespace
 
 std::optional<uint64_t> encodeFewBits(FewBits codec, std::span<const float> numbers, uint8_t *codes, float *scales) {
@@ -60,19 +104,14 @@ std::optional<uint64_t> encodeFewBits(FewBits codec, std::span<const float> numb
       return i;
   for (size_t first = 0; first < numbers.size(); first += fewBitsBlock, codes += blockBytes(codec)) {
     std::span<const float> block = numbers.subspan(first, fewBitsBlock);
-    *scales++ = codec == FewBits::Int8 ? encodeInt8(block, codes) : encodeNf4(block, codes);
+    *scales++ = encodeBlock(codec, block, codes);
   }
   return std::nullopt;
 }
 
 void decodeFewBits(FewBits codec, const uint8_t *codes, const float *scales, std::span<float> numbers) {
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const float scale = scales[i / fewBitsBlock];
-    if (codec == FewBits::Int8)
-      numbers[i] = static_cast<float>(static_cast<int8_t>(codes[i])) * scale;
-    else
-      numbers[i] = nf4Numbers[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4] * scale;
-  }
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = numberOf(codec, codes, i) * scales[i / fewBitsBlock];
 }
 
 } // namespace lowtide::rt

@@ -7,6 +7,8 @@
 #define LOWTIDE_RUNTIME_FEWBITS_H
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,8 +17,8 @@
 namespace lowtide::rt {
 
 /// Int8: number = code · scale, code from −127 to 127. Nf4: number = nf4Numbers[code] · scale, two codes in a byte, the
-/// first one in the high bits, as bitsandbytes packs them.
-enum class FewBits { Int8, Nf4 };
+/// first one in the high bits, as bitsandbytes packs them. Fp8: number = readE4M3(code) · scale.
+enum class FewBits { Int8, Nf4, Fp8 };
 
 inline constexpr uint64_t fewBitsBlock = 64;
 
@@ -38,17 +40,30 @@ inline constexpr std::array<float, 16> nf4Numbers = {-1.0F,
                                                      0.7229568362236023F,
                                                      1.0F};
 
-/// The codec of that name, "int8" or "nf4"; nothing where there is none.
+/// The codec of that name, "int8", "nf4" or "fp8"; nothing where there is none.
 std::optional<FewBits> findFewBits(std::string_view name);
 /// Bytes of the codes of a block.
-uint64_t blockBytes(FewBits codec);
+inline uint64_t blockBytes(FewBits codec) { return codec == FewBits::Nf4 ? fewBitsBlock / 2 : fewBitsBlock; }
+
+/// The number that a byte stands for as a float8_e4m3fn: a sign, four bits of exponent, three of fraction; all ones:
+/// NaN.
+inline float readE4M3(uint8_t code) {
+  const int power = (code >> 3) & 15, fraction = code & 7;
+  if (power == 15 && fraction == 7)
+    return std::bit_cast<float>(code & 128 ? 0xFFC00000U : 0x7FC00000U);
+  // Numbers of the smallest power have no leading one.
+  const float size =
+      power ? std::ldexp(static_cast<float>(8 + fraction), power - 10) : std::ldexp(static_cast<float>(fraction), -9);
+  return code & 128 ? -size : size;
+}
 
 /// Fills codes (blockBytes a block) and scales (one a block). `numbers` are whole blocks. Returns the first number that
 /// is not finite, for which there is no code; nothing where all were encoded.
 ///
 /// Int8: scale = largest size / 127, code = number / scale to nearest even, as ONNX QuantizeLinear has it. Nf4: scale =
 /// largest size, and the code whose number is nearest to number · (1 / scale), the lower one of two; code for code what
-/// bitsandbytes' quantize_4bit makes on a CPU.
+/// bitsandbytes' quantize_4bit makes on a CPU. Fp8: scale = largest size / 448, code = number / scale to nearest even,
+/// as PyTorch casts to float8_e4m3fn.
 std::optional<uint64_t> encodeFewBits(FewBits codec, std::span<const float> numbers, uint8_t *codes, float *scales);
 /// The numbers that the step computes with, bit for bit.
 void decodeFewBits(FewBits codec, const uint8_t *codes, const float *scales, std::span<float> numbers);

@@ -32,6 +32,12 @@ def decoded(codec, numbers):
     if codec == "int8":
         scales = largest / numpy.float32(127)
         return ((numpy.rint(blocks / scales) + numpy.float32(0)) * scales).reshape(numbers.shape)
+    if codec == "fp8":
+        scales = largest / numpy.float32(448)
+        quotients = blocks / scales
+        # Three bits of fraction follow the leading one, and none below 2^-9.
+        step = numpy.exp2(numpy.maximum(numpy.frexp(quotients)[1], -5) - 4).astype(numpy.float32)
+        return (numpy.rint(quotients / step) * step * scales).reshape(numbers.shape)
     table = numpy.array(NF4, numpy.float32)
     codes = numpy.searchsorted((table[1:] + table[:-1]) / numpy.float32(2), blocks * (numpy.float32(1) / largest))
     return (table[codes] * largest).reshape(numbers.shape)

@@ -2,7 +2,7 @@
 environment of `tools/dev setup --oracles`, with --full in that of PEFT, which has bitsandbytes.
 
 NF4 is compared with what bitsandbytes makes on a CPU, or without it with its published rule: the nearest of 16 numbers to
-the number over the largest of its block. Int8 is compared with onnxruntime's QuantizeLinear in blocks. The codes in the
+the number over the largest of its block. Int8 is compared with onnxruntime's QuantizeLinear in blocks, fp8 with PyTorch's cast to float8_e4m3fn. The codes in the
 artifact are equal, `check` states the errors that follow, and biases or a low-rank pair train as PyTorch trains them next to
 the numbers that the quantizer unpacks. Prints a list of {name, complaint}.
 """
@@ -100,7 +100,14 @@ def quantize_int8(numbers):
     return codes.view(numpy.uint8), scales, unpacked
 
 
-QUANTIZERS = {"nf4": quantize_nf4, "int8": quantize_int8}
+def quantize_fp8(numbers):
+    scales = abs(numbers.reshape(-1, BLOCK)).max(1) / numpy.float32(448)
+    quotients = numbers.reshape(-1, BLOCK) / numpy.where(scales > 0, scales, numpy.float32(1))[:, None]
+    codes = torch.from_numpy(quotients).to(torch.float8_e4m3fn)
+    return codes.view(torch.uint8).numpy().reshape(-1), scales, (codes.float().numpy() * scales[:, None]).reshape(-1)
+
+
+QUANTIZERS = {"nf4": quantize_nf4, "int8": quantize_int8, "fp8": quantize_fp8}
 
 
 def run(binaries, command, *arguments):

@@ -3,11 +3,12 @@
 // RUN: lowtide-opt %s --train-encode-frozen=frozen-weights=nf4 2>%t.err | FileCheck %s --check-prefixes=CHECK,NF4
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.err
 // RUN: lowtide-opt %s --train-encode-frozen=frozen-weights=int8 2>/dev/null | FileCheck %s --check-prefixes=CHECK,INT8
+// RUN: lowtide-opt %s --train-encode-frozen=frozen-weights=fp8 2>/dev/null | FileCheck %s --check-prefixes=CHECK,FP8
 // RUN: not lowtide-opt %s --train-encode-frozen=frozen-weights=fp3 2>&1 | FileCheck %s --check-prefix=CODEC
 
 // REMARK: remark: @forward: 2 frozen matrices in nf4: 49152 bytes → 6912 bytes
 // REMARK: remark: @eval: 1 frozen matrices in nf4: 32768 bytes → 4608 bytes
-// CODEC: error: frozen-weights: 'fp3' is none of auto, f32, bf16, f16, int8, nf4
+// CODEC: error: frozen-weights: 'fp3' is none of auto, f32, bf16, f16, int8, nf4, fp8
 
 // CHECK: module attributes {train.adapters = [{a = "a", b = "b", input_dim = 1 : i64, kind = "linear", module = "turned", weight = ""}
 // CHECK-SAME: {a = "c", b = "d", input_dim = 1 : i64, kind = "linear", module = "head", weight = "head.weight"}]}
@@ -15,14 +16,16 @@
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x64xf32> {train.binding = #train.batch<"x">}
 // NF4-SAME: %[[CODES:[a-z0-9]+]]: tensor<64x32xui8> {onnx.initializer = "w", onnx.source_shape = array<i64: 64, 64>, train.binding = #train.constant<"fc.weight">, train.coded = {codec = "nf4", coded_dims = array<i64: 64, 64>, scales = "fc.weight.scale"}}
 // INT8-SAME: %[[CODES:[a-z0-9]+]]: tensor<64x64xi8> {onnx.initializer = "w", {{.*}}train.binding = #train.constant<"fc.weight">, train.coded = {codec = "int8", coded_dims = array<i64: 64, 64>, scales = "fc.weight.scale"}}
+// FP8-SAME: %[[CODES:[a-z0-9]+]]: tensor<64x64xui8> {onnx.initializer = "w", {{.*}}train.binding = #train.constant<"fc.weight">, train.coded = {codec = "fp8", coded_dims = array<i64: 64, 64>, scales = "fc.weight.scale"}}
 // NF4-SAME: %[[TURNED:[a-z0-9]+]]: tensor<128x32xui8> {onnx.initializer = "t", onnx.source_shape = array<i64: 128, 64>, train.binding = #train.constant<"turned.weight">, train.coded = {codec = "nf4", coded_dims = array<i64: 128, 64>, coded_transposed, scales = "turned.weight.scale"}}
 // CHECK-SAME: tensor<128x128xf32> {onnx.initializer = "r", train.binding = #train.constant<"read.weight">}
 // CHECK-SAME: tensor<128x64xf32> {onnx.initializer = "p", train.binding = #train.param<"trained.weight">}
 // CHECK-SAME: tensor<64x16xf32> {onnx.initializer = "s", train.binding = #train.constant<"small.weight">}
 // CHECK-SAME: tensor<16x512xf32> {onnx.initializer = "h", train.binding = #train.constant<"head.weight">}
-// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<64xf32> {onnx.initializer = "w", train.binding = #train.constant<"fc.weight.scale">, train.coded = {codec = "{{nf4|int8}}", coded_dims = array<i64: 64, 64>}}
-// CHECK-SAME: %[[SCALES:[a-z0-9]+]]: tensor<128xf32> {onnx.initializer = "t", train.binding = #train.constant<"turned.weight.scale">, train.coded = {codec = "{{nf4|int8}}", coded_dims = array<i64: 128, 64>, coded_transposed}}
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<64xf32> {onnx.initializer = "w", train.binding = #train.constant<"fc.weight.scale">, train.coded = {codec = "{{nf4|int8|fp8}}", coded_dims = array<i64: 64, 64>}}
+// CHECK-SAME: %[[SCALES:[a-z0-9]+]]: tensor<128xf32> {onnx.initializer = "t", train.binding = #train.constant<"turned.weight.scale">, train.coded = {codec = "{{nf4|int8|fp8}}", coded_dims = array<i64: 128, 64>, coded_transposed}}
 
+// FP8-DAG: nn.from_code e4m3 %[[CODES]] : tensor<64x64xui8> -> tensor<64x64xf32>
 // NF4-DAG: nn.from_code nf4 %{{.*}} : tensor<64x32x2xui8> -> tensor<64x32x2xf32>
 // INT8-DAG: nn.cast %[[CODES]] : tensor<64x64xi8> -> tensor<64x64xf32>
 // CHECK-DAG: nn.broadcast %[[SCALE]] dims = [0] : tensor<64xf32> -> tensor<64x{{32x2|64}}xf32>

@@ -31,7 +31,7 @@ optimizer  --optimizer=sgd|adamw|rmsprop|lion|adafactor|muon|…  --lr=  --betas
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine|one-cycle|wsd|…  --warmup-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
-           --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4
+           --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4|fp8
 target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%  --disk-budget=100GiB  --micro-batches=K
            --loss-head-chunks=auto|off|N
@@ -72,7 +72,7 @@ gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine|polynomial|step|multistep|exponential|
            inverse-sqrt|one-cycle|cosine-restarts|wsd  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
-           --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4
+           --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4|fp8
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
 target     --target=cpu|cuda:sm_90|cuda-emulated|reference  --entries=train,eval
 stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Support/OptionValues.h"
 #include <cstdint>
 #include <map>
@@ -49,7 +50,7 @@ struct Request : OptionValues {
   std::vector<std::string> watched; // values that become outputs of the model
 
   /// Frozen matrices are held in codes of few bits.
-  bool codesFrozen() const { return frozenWeights == "int8" || frozenWeights == "nf4"; }
+  bool codesFrozen() const { return isCodedStorage(frozenWeights); }
 };
 
 /// What a step costs at which budget, or whether it fits one.

@@ -352,7 +352,7 @@ def PrecisionOverrideOption : DeclaredOption<"precision-override", Rules, "",
 }
 def FrozenWeightsOption : DeclaredOption<"frozen-weights", Text, "auto",
   "How weights are held that are not trained and that products read: f32, --precision's bf16 or f16, or matrices "
-  "in codes of int8 or nf4; auto: as products read them", "words<frozenStorages>"> {
+  "in codes of int8, nf4 or fp8; auto: as products read them", "words<frozenStorages>"> {
   let Stage = "train";
   let Passes = ["train-encode-frozen", "train-autocast"];
 }

@@ -15,7 +15,7 @@ inline constexpr llvm::StringLiteral trainingModes[] = {"train", "eval", "as-is"
 inline constexpr llvm::StringLiteral sparseUpdateRules[] = {"exact", "lazy", "off"};
 inline constexpr llvm::StringLiteral convLayouts[] = {"auto", "nchw", "nhwc"};
 inline constexpr llvm::StringLiteral precisions[] = {"f32", "mixed-bf16", "mixed-f16", "bf16", "f16", "f64"};
-inline constexpr llvm::StringLiteral frozenStorages[] = {"auto", "f32", "bf16", "f16", "int8", "nf4"};
+inline constexpr llvm::StringLiteral frozenStorages[] = {"auto", "f32", "bf16", "f16", "int8", "nf4", "fp8"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
 
@@ -24,6 +24,11 @@ inline constexpr llvm::StringLiteral switchedOn[] = {"true", "on", "yes", "1"};
 inline constexpr llvm::StringLiteral switchedOff[] = {"false", "off", "no", "0"};
 inline bool isOn(llvm::StringRef text) { return llvm::is_contained(switchedOn, text); }
 inline bool isOff(llvm::StringRef text) { return llvm::is_contained(switchedOff, text); }
+
+/// Whether frozen matrices that are held so have codes, each block with a scale.
+inline bool isCodedStorage(llvm::StringRef storage) {
+  return storage == "int8" || storage == "nf4" || storage == "fp8";
+}
 
 /// Whether a step of that precision keeps values in 16 bits.
 inline bool isNarrow(llvm::StringRef precision) { return precision.ends_with("16"); }

@@ -129,13 +129,8 @@ static std::array<float, 256> makeDynamicMap(bool isSigned) {
 
 static std::array<float, 256> makeE4M3() {
   std::array<float, 256> numbers{};
-  for (unsigned code = 0; code < numbers.size(); ++code) {
-    const int power = (code >> 3) & 15, fraction = code & 7;
-    float size = power ? std::ldexp(static_cast<float>(8 + fraction), power - 10) : std::ldexp(float(fraction), -9);
-    if (power == 15 && fraction == 7)
-      size = std::bit_cast<float>(0x7FC00000U);
-    numbers[code] = code & 128 ? -size : size;
-  }
+  for (unsigned code = 0; code < numbers.size(); ++code)
+    numbers[code] = rt::readE4M3(static_cast<uint8_t>(code));
   return numbers;
 }
 

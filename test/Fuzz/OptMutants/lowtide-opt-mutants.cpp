@@ -173,7 +173,7 @@ std::string Trial::choosePass(size_t number, Dice &dice) {
     static const std::map<StringRef, std::vector<StringRef>> needed = {
         {"lora", {"*:r=2", "*w*:r=1,alpha=4,rslora", "*:r=2,dropout=0.5", "*:r=0", "*:r"}},
         {"precision", {"mixed-bf16", "mixed-f16", "bf16", "f16", "f32"}},
-        {"frozen-weights", {"auto", "nf4", "int8", "f32", "bf16"}},
+        {"frozen-weights", {"auto", "nf4", "int8", "fp8", "f32", "bf16"}},
         {"ema", {"0.999", "0.5", "0"}}};
     if (auto found = needed.find(name); found != needed.end()) {
       text += (text.empty() ? "" : " ") + name + "=" + found->second[dice.below(found->second.size())].str();

@@ -70,8 +70,26 @@ TEST(FewBits, RoundsInt8ToNearestEven) {
   EXPECT_EQ(first, (std::vector<float>{-127, 0, 2, 0, -2, 126, 126}));
 }
 
+TEST(FewBits, RoundsFp8ToTheNearestNumber) {
+  // torch.tensor(numbers).to(torch.float8_e4m3fn).view(torch.uint8): ties, what rounds up into the next power and to
+  // the largest, the smallest powers, halves of the smallest number.
+  const float chosen[] = {-448.0F,  1.0F,   1.0625F,    1.1875F,    1.96875F,  -3.9F,   447.0F,
+                          432.0F,   431.9F, 0x1p-6F,    0x1.ep-7F,  0x1.fp-7F, 0x1p-9F, 0x1p-10F,
+                          0x3p-10F, -0.0F,  0x1.1p-10F, -0x1p-149F, 0x1.7p-8F};
+  const std::vector<uint8_t> wanted = {0xFE, 0x38, 0x38, 0x3A, 0x40, 0xC8, 0x7E, 0x7E, 0x7D, 0x08,
+                                       0x08, 0x08, 0x01, 0x00, 0x02, 0x80, 0x01, 0x80, 0x03};
+  std::vector<float> numbers(64, 0.0F);
+  std::copy(std::begin(chosen), std::end(chosen), numbers.begin());
+  const Coded coded = encode(FewBits::Fp8, numbers);
+  EXPECT_EQ(coded.scales, std::vector<float>{1.0F});
+  EXPECT_EQ(std::vector<uint8_t>(coded.codes.begin(), coded.codes.begin() + wanted.size()), wanted);
+  EXPECT_EQ(coded.decoded[1], 1.0F);
+  EXPECT_EQ(coded.decoded[12], 0x1p-9F);
+  EXPECT_TRUE(std::isnan(readE4M3(0x7F)));
+}
+
 TEST(FewBits, KeepsBlocksOfZerosAndOfTheSmallest) {
-  for (FewBits codec : {FewBits::Int8, FewBits::Nf4}) {
+  for (FewBits codec : {FewBits::Int8, FewBits::Nf4, FewBits::Fp8}) {
     std::vector<float> numbers(128, 0.0F);
     numbers[64] = std::numeric_limits<float>::denorm_min();
     const Coded coded = encode(codec, numbers);
@@ -83,7 +101,7 @@ TEST(FewBits, KeepsBlocksOfZerosAndOfTheSmallest) {
 }
 
 TEST(FewBits, NamesTheNumberThatHasNoCode) {
-  for (FewBits codec : {FewBits::Int8, FewBits::Nf4})
+  for (FewBits codec : {FewBits::Int8, FewBits::Nf4, FewBits::Fp8})
     for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       std::vector<float> numbers = ramp();
       numbers[17] = bad;
@@ -94,6 +112,7 @@ TEST(FewBits, NamesTheNumberThatHasNoCode) {
 TEST(FewBits, KnowsItsNames) {
   EXPECT_EQ(findFewBits("int8"), FewBits::Int8);
   EXPECT_EQ(findFewBits("nf4"), FewBits::Nf4);
+  EXPECT_EQ(findFewBits("fp8"), FewBits::Fp8);
   EXPECT_FALSE(findFewBits("fp4"));
 }
 

@@ -101,7 +101,39 @@ Checked attentionGradBytes(const AttentionShape &shape) {
   return bytes + attentionRest;
 }
 
+/// Columns of scores that a block of the derivative takes, calls for one batch, and workspaces that are not worth a
+/// cut.
+constexpr int64_t columnsOfBlock = 128, mostParts = 64;
+constexpr uint64_t smallWorkspace = uint64_t(32) << 20;
+
+/// `samples` of the batch.
+AttentionShape partOf(AttentionShape shape, int64_t samples) {
+  shape.batch = samples;
+  return shape;
+}
+
+/// The fewest samples whose blocks occupy the processors: at least twice, and nine tenths of them on average.
+int64_t samplesThatOccupy(const AttentionShape &shape, uint32_t processors) {
+  const int64_t columns = (shape.columns + columnsOfBlock - 1) / columnsOfBlock;
+  const Checked whole =
+      Checked::fromSigned(shape.batch) * Checked::fromSigned(shape.heads) * Checked::fromSigned(columns);
+  const uint64_t all = whole.get().value_or(0);
+  for (int64_t parts = mostParts; parts > 1; --parts) {
+    const uint64_t blocks = all / static_cast<uint64_t>(parts), rounds = (blocks + processors - 1) / processors;
+    if (shape.batch % parts == 0 && blocks >= 2 * uint64_t(processors) && blocks * 10 >= rounds * processors * 9)
+      return shape.batch / parts;
+  }
+  return shape.batch;
+}
+
 } // namespace
+
+int64_t samplesAtOnce(const AttentionShape &shape, uint64_t workspaceBytes) {
+  for (int64_t parts = 1; parts <= mostParts; ++parts)
+    if (shape.batch % parts == 0 && attentionGradBytes(partOf(shape, shape.batch / parts)).atMost(workspaceBytes))
+      return shape.batch / parts;
+  return shape.batch;
+}
 
 uint64_t attentionDotBytes(const AttentionShape &shape) {
   return alignUp(shape.rowCount() * 4, libraryWorkspaceAlignment);
@@ -121,7 +153,12 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call, uint32_t processors
     Expected<AttentionShape> shape = readAttention(call);
     if (!shape)
       return shape.takeStatus();
-    return alignedForLibraries(shape->isGradient ? attentionGradBytes(*shape) : Checked(attentionRest));
+    if (!shape->isGradient)
+      return alignedForLibraries(attentionRest);
+    const Checked whole = attentionGradBytes(*shape);
+    return alignedForLibraries(whole.atMost(smallWorkspace)
+                                   ? whole
+                                   : attentionGradBytes(partOf(*shape, samplesThatOccupy(*shape, processors))));
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)

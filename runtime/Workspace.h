@@ -34,8 +34,11 @@ inline constexpr uint64_t libraryWorkspaceAlignment = 256;
 /// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU,
 /// which has `processors` multiprocessors. Convolution in 16 bits: descriptors of the engines, operands and results
 /// rewritten channels last, as tensor cores take them, and the partial sums of a filter gradient. Derivative of
-/// attention: a sum for each row, and the cotangents of the scores.
+/// attention: a sum for each row, and the cotangents of the scores, of as many samples at a time as occupy the GPU.
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call, uint32_t processors);
+/// Samples whose derivative of an attention is one call of the library: the most that a workspace has room for, a part
+/// of the batch without rest. All of them where it has room for none: engines may need less than was counted.
+int64_t samplesAtOnce(const struct AttentionShape &shape, uint64_t workspaceBytes);
 /// Bytes at the front of it that hold an attention's Σ o · do for each row.
 uint64_t attentionDotBytes(const struct AttentionShape &shape);
 

@@ -2,7 +2,8 @@
 //
 // One graph of the pattern that cuDNN's fused engines take (cuDNN 9 documentation, Attention; cuDNN frontend 1.32): the
 // forward pass writes o and the logarithms of sums, the derivative reads them. dq is the result of a product rather
-// than a sum over blocks in any order: that is the deterministic form.
+// than a sum over blocks in any order: that is the deterministic form. It is computed for as many samples at a time as
+// the plan has workspace for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,19 +12,30 @@
 #include "runtime/devices/Cuda/CudnnOperations.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace lowtide::rt::cuda {
 namespace {
 
-class AttentionCall final : public LibraryCall {
-public:
-  AttentionCall(const Api &api, cudnnHandle_t handle, const AttentionShape &shape, const CallAddresses &addresses)
-      : api_(api), handle_(handle), shape_(shape), addresses_(addresses), scale_(static_cast<float>(shape.scale)) {}
+/// Read when a graph is enqueued.
+struct Numbers {
+  float scale = 1.0f, one = 1.0f, hidden = -std::numeric_limits<float>::infinity();
+};
 
-  Status prepare(Resources &resources);
-  Status enqueue(CUstream stream) override { return graph_.enqueue(api_, handle_, stream); }
-  std::string choice() const override { return graph_.choice(); }
+/// Some samples of a call.
+class AttentionPart {
+public:
+  /// `numbers` live as long.
+  AttentionPart(const Api &api, cudnnHandle_t handle, const AttentionShape &shape, const CallAddresses &addresses,
+                const Numbers &numbers)
+      : api_(api), handle_(handle), shape_(shape), addresses_(addresses), numbers_(numbers) {}
+
+  /// `first`: the part of as many samples that is prepared first, this one or another, whose plan this one takes where
+  /// its operands are aligned as well.
+  Status prepare(Resources &resources, const AttentionPart &first);
+  Status enqueue(CUstream stream) const { return graph_.enqueue(api_, handle_, stream); }
+  const std::string &choice() const { return graph_.choice(); }
 
 private:
   using Dims = GraphTensor::Dims;
@@ -45,12 +57,57 @@ private:
   cudnnHandle_t handle_;
   AttentionShape shape_;
   CallAddresses addresses_;
-  /// Read when the graph is enqueued.
-  const float scale_, one_ = 1.0f, hidden_ = -std::numeric_limits<float>::infinity();
+  const Numbers &numbers_;
+  std::vector<CUdeviceptr> bound_;
   CudnnGraph graph_;
 };
 
-Status AttentionCall::prepare(Resources &resources) {
+class AttentionCall final : public LibraryCall {
+public:
+  Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle, const AttentionShape &shape,
+                 const CallAddresses &addresses);
+  Status enqueue(CUstream stream) override {
+    for (const std::unique_ptr<AttentionPart> &part : parts_)
+      LOWTIDE_TRY(part->enqueue(stream));
+    return Status::ok();
+  }
+  std::string choice() const override {
+    const std::string times = parts_.size() > 1 ? ", " + std::to_string(parts_.size()) + " times" : "";
+    return parts_.front()->choice() + times;
+  }
+
+private:
+  Numbers numbers_;
+  std::vector<std::unique_ptr<AttentionPart>> parts_;
+};
+
+Status AttentionCall::prepare(const Api &api, Resources &resources, cudnnHandle_t handle, const AttentionShape &shape,
+                              const CallAddresses &addresses) {
+  numbers_.scale = static_cast<float>(shape.scale);
+  AttentionShape part = shape;
+  if (shape.isGradient)
+    part.batch = samplesAtOnce(shape, addresses.workspaceBytes);
+  if (shape.mask[0] > 1)
+    part.mask[0] = part.batch;
+  for (int64_t first = 0; first < shape.batch; first += part.batch) {
+    CallAddresses at = addresses;
+    for (int tensor = 0; tensor < AttentionShape::numTensors; ++tensor) {
+      const TensorLayout &whole = shape.layouts[static_cast<size_t>(tensor)];
+      part.layouts[static_cast<size_t>(tensor)].offset = whole.offset + first * whole.strides[0];
+    }
+    // Logarithms of sums are f32 and packed, and so are masks.
+    (shape.isGradient ? at.reads[4] : at.writes[1]) +=
+        static_cast<uint64_t>(first * shape.heads * shape.rows) * sizeof(float);
+    if (shape.hasMask && shape.mask[0] > 1)
+      at.reads.back() += static_cast<uint64_t>(first) * shape.maskElements() / static_cast<uint64_t>(shape.mask[0]) *
+                         elementBytes(shape.maskDtype);
+    parts_.push_back(std::make_unique<AttentionPart>(api, handle, part, at, numbers_));
+    LOWTIDE_TRY(parts_.back()->prepare(resources, *parts_.front()));
+  }
+  return Status::ok();
+}
+
+Status AttentionPart::prepare(Resources &resources, const AttentionPart &first) {
   int version[2] = {};
   LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MAJOR_VERSION, &version[0]);
   LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MINOR_VERSION, &version[1]);
@@ -70,11 +127,16 @@ Status AttentionCall::prepare(Resources &resources) {
     buildForward(graph);
   }
   LOWTIDE_TRY(graph.status());
+  bound_.assign(graph.addresses().begin(), graph.addresses().end());
+  auto isAligned = [](CUdeviceptr here, CUdeviceptr there) { return alignmentOf(here) == alignmentOf(there); };
+  if (&first != this && std::equal(bound_.begin(), bound_.end(), first.bound_.begin(), first.bound_.end(), isAligned))
+    return graph_.prepareLike(first.graph_, api_, resources, graph.ids(), graph.addresses(),
+                              addresses_.workspace + taken);
   return graph_.prepare(api_, resources, handle_, graph.operations(), graph.ids(), graph.addresses(),
                         addresses_.workspace + taken, addresses_.workspaceBytes - taken, false);
 }
 
-GraphTensor AttentionCall::operand(CudnnOperations &graph, AttentionShape::Tensor tensor, bool isTransposed) {
+GraphTensor AttentionPart::operand(CudnnOperations &graph, AttentionShape::Tensor tensor, bool isTransposed) {
   const auto &[reads, writes, workspace, bytes] = addresses_;
   const size_t part = static_cast<size_t>(tensor - AttentionShape::GradQ);
   CUdeviceptr address = tensor < AttentionShape::O        ? reads[static_cast<size_t>(tensor)]
@@ -92,10 +154,10 @@ GraphTensor AttentionCall::operand(CudnnOperations &graph, AttentionShape::Tenso
   return graph.real(dataType(shape_.dtype), std::move(dims), address, std::move(strides));
 }
 
-GraphTensor AttentionCall::scores(CudnnOperations &graph, const GraphTensor &q, const GraphTensor &transposedK) {
+GraphTensor AttentionPart::scores(CudnnOperations &graph, const GraphTensor &q, const GraphTensor &transposedK) {
   GraphTensor s = graph.inside(rowsBy(shape_.columns));
   graph.matmul(q, transposedK, s);
-  s = graph.pointwise(CUDNN_POINTWISE_MUL, s, graph.number(&scale_));
+  s = graph.pointwise(CUDNN_POINTWISE_MUL, s, graph.number(&numbers_.scale));
   if (shape_.hasMask)
     s = graph.pointwise(
         CUDNN_POINTWISE_ADD, s,
@@ -103,12 +165,12 @@ GraphTensor AttentionCall::scores(CudnnOperations &graph, const GraphTensor &q, 
   return s;
 }
 
-void AttentionCall::buildForward(CudnnOperations &graph) {
+void AttentionPart::buildForward(CudnnOperations &graph) {
   using enum AttentionShape::Tensor;
   GraphTensor q = operand(graph, Q), k = operand(graph, K, true), v = operand(graph, V);
   GraphTensor s = scores(graph, q, k);
   if (shape_.isCausal)
-    s = graph.selectCausal(s, graph.number(&hidden_));
+    s = graph.selectCausal(s, graph.number(&numbers_.hidden));
   GraphTensor highest = graph.inside(rowsBy(1)), total = graph.inside(rowsBy(1));
   graph.reduce(CUDNN_REDUCE_TENSOR_MAX, s, highest);
   GraphTensor e = graph.pointwise(CUDNN_POINTWISE_EXP, graph.pointwise(CUDNN_POINTWISE_SUB, s, highest));
@@ -120,7 +182,7 @@ void AttentionCall::buildForward(CudnnOperations &graph) {
   graph.matmul(p, v, operand(graph, O));
 }
 
-void AttentionCall::matmulOverHeads(CudnnOperations &graph, const GraphTensor &a, const GraphTensor &b,
+void AttentionPart::matmulOverHeads(CudnnOperations &graph, const GraphTensor &a, const GraphTensor &b,
                                     const GraphTensor &c) {
   if (shape_.heads == shape_.keyHeads)
     return graph.matmul(a, b, c);
@@ -129,7 +191,7 @@ void AttentionCall::matmulOverHeads(CudnnOperations &graph, const GraphTensor &a
   graph.reduce(CUDNN_REDUCE_TENSOR_ADD, whole, c);
 }
 
-void AttentionCall::buildGradient(CudnnOperations &graph) {
+void AttentionPart::buildGradient(CudnnOperations &graph) {
   using enum AttentionShape::Tensor;
   const cudnnDataType_t type = dataType(shape_.dtype);
   GraphTensor q = operand(graph, Q), k = operand(graph, K, true), v = operand(graph, V, true);
@@ -139,18 +201,18 @@ void AttentionCall::buildGradient(CudnnOperations &graph) {
   GraphTensor products = graph.pointwise(CUDNN_POINTWISE_MUL, dO, o), sums = graph.inside(rowsBy(1));
   graph.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
   GraphTensor dots = rows(graph, 1, CUDNN_DATA_FLOAT, addresses_.workspace);
-  graph.pointwise(CUDNN_POINTWISE_MUL, sums, graph.number(&one_), dots);
+  graph.pointwise(CUDNN_POINTWISE_MUL, sums, graph.number(&numbers_.one), dots);
   // Probabilities, and dv.
   GraphTensor s = graph.pointwise(CUDNN_POINTWISE_SUB, scores(graph, q, k), lse);
   if (shape_.isCausal)
-    s = graph.selectCausal(s, graph.number(&hidden_));
+    s = graph.selectCausal(s, graph.number(&numbers_.hidden));
   GraphTensor p = graph.pointwise(CUDNN_POINTWISE_EXP, s);
   matmulOverHeads(graph, graph.transpose(p, type), dO, operand(graph, GradV));
   // Cotangents of the scores, dk and dq.
   GraphTensor dP = graph.inside(rowsBy(shape_.columns));
   graph.matmul(dO, v, dP);
   GraphTensor dS = graph.pointwise(CUDNN_POINTWISE_MUL, graph.pointwise(CUDNN_POINTWISE_SUB, dP, dots), p);
-  dS = graph.pointwise(CUDNN_POINTWISE_MUL, dS, graph.number(&scale_));
+  dS = graph.pointwise(CUDNN_POINTWISE_MUL, dS, graph.number(&numbers_.scale));
   matmulOverHeads(graph, graph.transpose(dS, type), q, operand(graph, GradK));
   graph.matmul(dS, graph.transpose(k, type), operand(graph, GradQ));
 }
@@ -160,8 +222,8 @@ void AttentionCall::buildGradient(CudnnOperations &graph) {
 Expected<std::unique_ptr<LibraryCall>> prepareCudnnAttention(const Api &api, Resources &resources, cudnnHandle_t handle,
                                                              const AttentionShape &shape,
                                                              const CallAddresses &addresses) {
-  auto call = std::make_unique<AttentionCall>(api, handle, shape, addresses);
-  LOWTIDE_TRY(call->prepare(resources));
+  auto call = std::make_unique<AttentionCall>();
+  LOWTIDE_TRY(call->prepare(api, resources, handle, shape, addresses));
   return std::unique_ptr<LibraryCall>(std::move(call));
 }
 

@@ -144,22 +144,36 @@ Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t h
       choice_ = "cuDNN engine " + std::to_string(index) + (arithmetic.hasTensorCores ? " on tensor cores" : "") + ", " +
                 std::to_string(bytes) + " bytes of workspace";
       plan_ = plan;
-      std::vector<void *> pointers;
-      for (CUdeviceptr address : addresses)
-        pointers.push_back(reinterpret_cast<void *>(address));
-      void *space = reinterpret_cast<void *>(workspace);
-      LOWTIDE_TRY(builder.create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, variantPack_));
-      LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids));
-      LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-                              std::span<void *const>(pointers)));
-      LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, space));
-      return builder.finalize(variantPack_);
+      return bind(builder, ids, addresses, workspace);
     }
   }
   std::string why = smallest == UINT64_MAX ? "takes it, is deterministic and keeps to the operands' type"
                                            : "fits: the smallest needs " + std::to_string(smallest) +
                                                  " bytes of workspace, the plan has " + std::to_string(workspaceBytes);
   return {StatusCode::Device, "no engine of cuDNN " + why + "; update cuDNN, or compile with --target=cpu"};
+}
+
+Status CudnnGraph::bind(CudnnBuilder &builder, std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses,
+                        CUdeviceptr workspace) {
+  std::vector<void *> pointers;
+  for (CUdeviceptr address : addresses)
+    pointers.push_back(reinterpret_cast<void *>(address));
+  void *space = reinterpret_cast<void *>(workspace);
+  LOWTIDE_TRY(builder.create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, variantPack_));
+  LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids));
+  LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                          std::span<void *const>(pointers)));
+  LOWTIDE_TRY(builder.set(variantPack_, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, space));
+  return builder.finalize(variantPack_);
+}
+
+Status CudnnGraph::prepareLike(const CudnnGraph &other, const Api &api, Resources &resources,
+                               std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses,
+                               CUdeviceptr workspace) {
+  plan_ = other.plan_;
+  choice_ = other.choice_;
+  CudnnBuilder builder(api, resources);
+  return bind(builder, ids, addresses, workspace);
 }
 
 Status CudnnGraph::enqueue(const Api &api, cudnnHandle_t handle, CUstream stream) const {

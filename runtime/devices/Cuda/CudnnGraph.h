@@ -57,10 +57,16 @@ public:
   Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle,
                  std::span<const cudnnBackendDescriptor_t> operations, std::span<const int64_t> ids,
                  std::span<const CUdeviceptr> addresses, CUdeviceptr workspace, uint64_t workspaceBytes, bool strict);
+  /// Takes the engine that was chosen for the same operations at other addresses, which are aligned as well.
+  Status prepareLike(const CudnnGraph &other, const Api &api, Resources &resources, std::span<const int64_t> ids,
+                     std::span<const CUdeviceptr> addresses, CUdeviceptr workspace);
   Status enqueue(const Api &api, cudnnHandle_t handle, CUstream stream) const;
   const std::string &choice() const { return choice_; }
 
 private:
+  Status bind(CudnnBuilder &builder, std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses,
+              CUdeviceptr workspace);
+
   cudnnBackendDescriptor_t plan_ = nullptr, variantPack_ = nullptr;
   std::string choice_;
 };

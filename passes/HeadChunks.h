@@ -10,8 +10,8 @@
 
 namespace lowtide {
 
-/// A product of `rows` rows of `features` numbers with a matrix of `weightBytes`, of which logits of `logitsBytes`
-/// come.
+/// A product of `rows` rows of `features` numbers with a matrix, of which logits of `logitsBytes` come. `weightBytes`:
+/// of the matrix, or 0 where it has no gradient.
 struct HeadShape {
   int64_t rows, features;
   uint64_t logitsBytes, weightBytes;

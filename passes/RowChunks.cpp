@@ -32,11 +32,6 @@ static bool isProductOfRows(Operation *op) {
          typeOf(op->getOperand(0)).getNumElements() != 0;
 }
 
-static bool isLarge(Operation *product) {
-  return bytesOf(product->getResult(0)) >= smallLogitsBytes &&
-         bytesOf(product->getResult(0)) / 4 >= bytesOf(product->getOperand(1));
-}
-
 /// The product that logits are made of by way of shapes, orders and elements; null if there is none.
 static Operation *findProduct(Value logits) {
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -56,18 +51,36 @@ static Operation *findProduct(Value logits) {
   return nullptr;
 }
 
-/// The parameter that a matrix is, under any type and order; empty if it is none.
-static StringRef findParameter(Value matrix) {
+/// The parameter or constant that a matrix is, under any type and order; nothing if it is none.
+static BindingInterface findBinding(Value matrix) {
   while (Operation *op = matrix.getDefiningOp()) {
     if (op->getNumOperands() != 1)
-      return "";
+      return {};
     matrix = op->getOperand(0);
   }
   auto argument = cast<BlockArgument>(matrix);
   auto step = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto binding = step ? dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), bindingAttrName))
-                      : BindingInterface();
+  return step ? dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), bindingAttrName))
+              : BindingInterface();
+}
+
+static StringRef findParameter(Value matrix) {
+  BindingInterface binding = findBinding(matrix);
   return binding ? binding.getName().getValue() : StringRef();
+}
+
+/// Whether a head's matrix is frozen: there is no gradient of it, so that nothing of its size is there but itself.
+/// Layers inside a model widen their rows less.
+static bool isFrozenHead(Operation *product) {
+  constexpr int64_t widening = 4;
+  BindingInterface binding = findBinding(product->getOperand(1));
+  return binding && binding.getBindingKind() == BindingKind::Constant &&
+         typeOf(product->getResult(0)).getDimSize(1) > widening * typeOf(product->getOperand(0)).getDimSize(1);
+}
+
+static bool isLarge(Operation *product) {
+  return bytesOf(product->getResult(0)) >= smallLogitsBytes &&
+         (bytesOf(product->getResult(0)) / 4 >= bytesOf(product->getOperand(1)) || isFrozenHead(product));
 }
 
 namespace {
@@ -105,7 +118,7 @@ private:
     RowRegion region = RowRegion::find(product);
     const RankedTensorType x = typeOf(product->getOperand(0));
     const HeadShape head{x.getDimSize(0), x.getDimSize(1), bytesOf(product->getResult(0)),
-                         bytesOf(product->getOperand(1))};
+                         isFrozenHead(product) ? 0 : bytesOf(product->getOperand(1))};
     const int64_t tile = chooseTile(head, wide);
     if (region.reason == WholeReason::None && tile == head.rows)
       region.reason = WholeReason::NoDivisor;

@@ -60,6 +60,9 @@ def contract_suite(suite, full):
     for folder in model_folders() if full else []:
         for row in command_rows("machine-code", folder):
             suite.add(f"contract machine code {row['name']}", row["complaint"])
+    for codec in ("int8", "nf4", "fp8") if full else []:
+        for row in command_rows("machine-code", TEST / "models" / "lora-gpt2", f"--frozen-weights={codec}"):
+            suite.add(f"contract machine code {row['name']} {codec}", row["complaint"])
     # In full only: cuDNN is a gigabyte to fetch.
     for work in [*model_folders(), "--random=1000"] if full else []:
         for row in command_rows("libraries", work):

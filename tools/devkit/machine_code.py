@@ -30,6 +30,8 @@ options:
   --json=FILE       also write name and complaint of each model as JSON
   --markdown=FILE   also write the lines as a table
   --narrow          also print which kernels that move much have no access of 16 bytes
+
+Every other flag goes to `lowtide compile`: --frozen-weights=nf4, for instance.
 """
 
 CHIPS = ("sm_80", "sm_90a")
@@ -194,7 +196,7 @@ class Compiled:
 def look_at(model, precision, options):
     """One row: what holds of a model's kernels on all chips."""
     row = {"name": f"{model.parent.name}/{model.name} {precision}", "complaint": "", "narrow": []}
-    flags = sweep.flags_of(model, list(PRECISIONS[precision]), BATCHES.get(model.stem, BATCH))
+    flags = sweep.flags_of(model, [*PRECISIONS[precision], *options.flags], BATCHES.get(model.stem, BATCH))
     try:
         found = {chip: Compiled(options.bin, model, flags, chip) for chip in CHIPS}
     except Failure as failure:
@@ -219,7 +221,7 @@ def main(argv):
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--narrow", action="store_true")
-    options = parser.parse_args(argv)
+    options, options.flags = parser.parse_known_args(argv)
     if options.help or not options.paths:
         print(USAGE, end="")
         return 0 if options.help else 1

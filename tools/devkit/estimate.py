@@ -27,7 +27,6 @@ GB, GIB = 1e9, 1 << 30
 BANDWIDTH, PEAKS, ATTENTION_PEAKS = 4.3e12, {"bf16": 790e12, "f16": 790e12, "f32": 60e12}, {"attention": 288e12, "attention_grad": 230e12}
 # Calls that pass what is as large as their workspace through it: written once, read once.
 CONVOLUTIONS = {"conv", "conv_input_grad", "conv_filter_grad"}
-THROUGH_WORKSPACE = {"attention_grad", *CONVOLUTIONS}
 # Values are repeated elementwise even where no product is: that share of the FLOPs counts as none.
 NO_FLOPS = 0.5
 
@@ -48,12 +47,15 @@ COSTS = {
 }  # fmt: skip
 NO_OFFLOAD = ["E6", "optimizer state on the host: ms exposed", "no plan: nothing is offloaded", "2 % of a step", "not there yet"]
 # Rows of the project's performance goals on what a step holds; numbers left out are rows that do not apply here:
-# row → model, FLOPs that may be repeated in percent, GiB aimed at.
-MEMORY = {
-    "A1": ("gpt2-124m", NO_FLOPS, 4.85), "A2": ("gpt2-124m", 7.5, 3.75), "A3": ("gpt2-124m", 16.5, 2.30),
-    "A6": ("bert-large", NO_FLOPS, 11.6), "A8": ("resnet50-f32", NO_FLOPS, 12.9), "A9": ("resnet50-f32", 10, 10.0),
-    "A10": ("resnet50-f32", 33, 6.9), "A11": ("resnet50", 10, 5.2),
-}  # fmt: skip
+# row, model, FLOPs that may be repeated in percent, GiB aimed at, layouts of the state that it is reached with, one after the other.
+SPLIT, SMALL = ("--master=split",), ("--master=split", "--moments=int8")
+MEMORY = [
+    ("A1", "gpt2-124m", NO_FLOPS, 4.85, ((), SPLIT)), ("A2", "gpt2-124m", 7.5, 3.75, ((), SPLIT)), ("A3", "gpt2-124m", 16.5, 2.30, ((), SPLIT)),
+    ("A4", "gpt2-124m", 16.5, 1.60, (SMALL,)), ("A6", "bert-large", NO_FLOPS, 11.6, ((), SPLIT)), ("A7", "bert-large", 21, 3.3, (SMALL,)),
+    ("A8", "resnet50-f32", NO_FLOPS, 12.9, ((),)), ("A9", "resnet50-f32", 10, 10.0, ((),)), ("A10", "resnet50-f32", 33, 6.9, ((),)),
+    ("A11", "resnet50", 10, 5.2, ((),)),
+]  # fmt: skip
+PEAK = re.compile(r"at its peak ([\d.]+ \w+: .*)")
 # Kernels that read no more of an operand than they write.
 PICKING = re.compile(r"loop: (slice|gather|gather_elements)$")
 INSTRUCTION = re.compile(r"plan\.(launch|call|copy|fill)\b")
@@ -104,10 +106,20 @@ class Model:
             seconds = run([self.options.lowtide, "compile", self.path, *self.flags, "--no-weights", "-o", artifact])[1]
             return seconds, artifact.stat().st_size
 
-    def ladder(self):
+    @functools.lru_cache(maxsize=8)
+    def ladder(self, *more):
         """(bytes of the device, repeated FLOPs in percent) of the plans from the smallest to the largest."""
-        said, _ = run([self.options.lowtide, "fit", self.path, *self.flags, "--json", f"--rows={self.options.rows}"])
+        said, _ = run([self.options.lowtide, "fit", self.path, *self.flags, *more, "--json", f"--rows={self.options.rows}"])
+        say(f"{' '.join((self.name, *more))}: {self.options.rows} budgets")
         return [(plan["device_bytes"], plan["flops_percent"]) for plan in training_step(said)["plans"]]
+
+    def peak(self, budget, *more):
+        """What is alive at the fullest point of the plan within a budget, in words."""
+        flags = [flag for flag in self.flags if flag != "-q"]
+        command = [self.options.lowtide, "compile", self.path, *flags, *more, f"--device-budget={budget}", "--emit=fitted", "-v", "-o", os.devnull]
+        said = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True).stderr
+        found = PEAK.findall(said)
+        return found[-1] if found else f"not said: {said.strip()[-200:]}"
 
     def stages(self):
         """Seconds from the start to the end of each stage, one process each."""
@@ -130,6 +142,12 @@ class Instruction(typing.NamedTuple):
     bytes: int
     through: int
     kernel: str  # of a launch
+
+
+def score_bytes(call):
+    """Cotangents of scores in 16 bits, which the derivative of an attention writes and reads tile by tile, some samples at a time."""
+    batch, heads, rows, columns = (int(re.search(rf"[{{ ]{name} = (\d+)", call)[1]) for name in ("batch", "heads", "rows", "columns"))
+    return batch * heads * (-(-rows // 64) * 64) * (-(-columns // 128) * 128) * 2
 
 
 def instructions(plan):
@@ -160,7 +178,9 @@ def instructions(plan):
             if PICKING.match(what):
                 slices = [min(size, slices[-1]) for size in slices]
         size = 2 * slices[-1] if kind == "copy" else sum(slices)
-        through = 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2])) if kind in THROUGH_WORKSPACE else 0
+        through = 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2])) if kind in CONVOLUTIONS else 0
+        if kind == "attention_grad":
+            through = 2 * score_bytes(text)
         flops = re.search(r" flops (\d+)", text)
         yield Instruction(kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size + through, through, kernel)
 
@@ -261,20 +281,20 @@ def loss_scaling_row(model):
 
 
 def tell_memory(models):
-    rows = []
-    ladders = {}
-    for row, (name, percent, aim) in MEMORY.items():
-        if name not in models:
-            continue
-        if name not in ladders:
-            ladders[name] = models[name].ladder()
-            say(f"{name}: {len(ladders[name])} plans")
-        bytes_, flops = min(plan for plan in ladders[name] if plan[1] <= percent)
-        allowed = "no product again" if percent == NO_FLOPS else f"at most +{percent:g} % FLOPs"
-        rows.append([row, f"{name}, {allowed}", f"{bytes_ / GIB:.2f} GiB at {flops:+.1f} %", f"{aim} GiB", verdict(bytes_ / GIB, aim)])
-    yield from table(["row", "model", "plan", "aim", ""], rows)
+    rows, peaks = [], []
+    for row, name, percent, aim, layouts in MEMORY:
+        for layout in layouts if name in models else ():
+            bytes_, flops = min(plan for plan in models[name].ladder(*layout) if plan[1] <= percent)
+            allowed = "no product again" if percent == NO_FLOPS else f"at most +{percent:g} % FLOPs"
+            rows.append([row, f"{name}, {allowed}", " ".join(layout), f"{bytes_ / GIB:.2f} GiB at {flops:+.1f} %", f"{aim} GiB", verdict(bytes_ / GIB, aim)])
+            peaks.append(f"{' '.join((row, *layout))}: {models[name].peak(bytes_, *layout)}")
+    yield from table(["row", "model", "layout of the state", "plan", "aim", ""], rows)
     yield ""
-    yield from (f"- {state_layout(models[name])}" for name in ladders)
+    yield from (f"- {state_layout(model)}" for name, model in models.items() if any(row[1] == name for row in MEMORY))
+    yield ""
+    yield "What is alive at the fullest point of each:"
+    yield ""
+    yield from (f"- {line}" for line in peaks)
 
 
 def tell_compile(model):

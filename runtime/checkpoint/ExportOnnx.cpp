@@ -9,6 +9,7 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
+#include "runtime/FewBits.h"
 #include "runtime/MappedFile.h"
 #include "runtime/Sha256.h"
 #include "runtime/checkpoint/Adapters.h"
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -98,6 +100,9 @@ public:
   }
   /// All tensors that one initializer stands for. The first keeps it.
   Status add(const std::string &initializer, const std::vector<const Tensor *> &tensors, const plan::Plan &plan);
+  /// Whether a frozen tensor holds other numbers than the file, as after --init: not those of the file as they are,
+  /// rounded to the tensor's type, or in codes. What is no whole initializer counts as the file's.
+  Expected<bool> isReplaced(const Session &session, const Tensor &tensor, const plan::ParameterSource &source);
   /// A parameter that the exporter had evaluated into an initializer, or dropped.
   Status addFolded(const Tensor &tensor, const plan::ParameterSource &source);
   Status finish();
@@ -167,6 +172,75 @@ Status Writer::overwrite(const std::string &initializer, const InitializerPlace 
   ++written;
   return Status::ok();
 }
+
+/// Rows of a matrix of so many columns in the framework's order; the file may hold it transposed.
+std::vector<float> reordered(const std::vector<float> &numbers, uint64_t rows, uint64_t columns) {
+  std::vector<float> result(numbers.size());
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t column = 0; column < columns; ++column)
+      result[column * rows + row] = numbers[row * columns + column];
+  return result;
+}
+
+Expected<bool> Writer::isReplaced(const Session &session, const Tensor &tensor, const plan::ParameterSource &source) {
+  auto it = places_.find(source.initializer());
+  if (it == places_.end() || !it->second.found || source.has_folded_into())
+    return false;
+  const InitializerPlace &place = it->second;
+  const std::optional<CodedTensor> coded = findCoded(session, tensor, &source);
+  const plan::DType type = tensor.binding->dtype();
+  const uint64_t element = elementBytes(place.dtype),
+                 count = coded ? coded->count : tensor.bytes() / std::max<uint64_t>(elementBytes(type), 1);
+  uint64_t held = 1;
+  for (uint64_t dim : place.dims)
+    held *= dim;
+  if (!element || held != count || isScales(&source))
+    return false;
+  Expected<std::vector<uint8_t> *> content = contentOf(place.external);
+  if (!content)
+    return content.takeStatus();
+  if (!(Checked(place.offset) + Checked(count) * element).atMost((*content)->size()))
+    return badInput(describe(source.initializer()) + " reaches beyond the end of its file", model_);
+  const uint8_t *file = (*content)->data() + place.offset;
+  if (!coded) {
+    const uint64_t size = elementBytes(type);
+    std::vector<uint8_t> wanted(tensor.bytes());
+    for (uint64_t i = 0; i < count; ++i)
+      storeElement(type, wanted.data() + i * size, loadElement(place.dtype, file + i * element));
+    return wanted != tensor.read();
+  }
+  std::vector<float> numbers(count);
+  for (uint64_t i = 0; i < count; ++i)
+    numbers[i] = static_cast<float>(loadElement(place.dtype, file + i * element));
+  if (source.coded_transposed())
+    numbers =
+        reordered(numbers, static_cast<uint64_t>(source.coded_dims(1)), static_cast<uint64_t>(source.coded_dims(0)));
+  std::vector<uint8_t> codes(coded->codes.bytes());
+  std::vector<float> scales(count / fewBitsBlock);
+  return encodeFewBits(coded->codec, numbers, codes.data(), scales.data()).has_value() ||
+         std::memcmp(codes.data(), coded->codes.data, codes.size()) != 0 ||
+         std::memcmp(scales.data(), coded->scales.data, scales.size() * sizeof(float)) != 0;
+}
+
+/// A matrix in codes as the numbers that the step computes with, in the order of the file.
+struct DecodedMatrix {
+  plan::Binding binding;
+  std::vector<float> numbers;
+
+  DecodedMatrix(const Tensor &codes, const CodedTensor &coded, const plan::ParameterSource &source)
+      : binding(*codes.binding), numbers(coded.decode()) {
+    int64_t dims[] = {source.coded_dims(0), source.coded_dims(1)};
+    if (source.coded_transposed()) {
+      numbers = reordered(numbers, static_cast<uint64_t>(dims[0]), static_cast<uint64_t>(dims[1]));
+      std::swap(dims[0], dims[1]);
+    }
+    binding.set_dtype(plan::F32);
+    binding.clear_dims();
+    binding.add_dims(dims[0]), binding.add_dims(dims[1]);
+    binding.mutable_slice()->set_bytes(numbers.size() * sizeof(float));
+  }
+  Tensor tensor() { return {&binding, reinterpret_cast<uint8_t *>(numbers.data())}; }
+};
 
 Status Writer::writeViews(const Tensor &tensor, const plan::ParameterSource &source, const std::string &initializer) {
   std::vector<int64_t> dims(tensor.binding->dims().begin(), tensor.binding->dims().end());
@@ -359,17 +433,25 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
   // By initializer; the tensor that goes by its name comes first.
   std::map<std::string, std::vector<const Tensor *>> sharers;
   std::vector<std::pair<const Tensor *, const plan::ParameterSource *>> folded;
+  std::deque<DecodedMatrix> decoded;
   std::vector<Tensor> persistent = session.persistent();
   for (Tensor &tensor : persistent) {
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
     for (MergedWeight &weight : merged)
       if (weight.binding->name() == tensor.binding->name())
         tensor = weight.tensor();
-    // What a merged weight shares its initializer with, keeps its values.
-    const bool isKept =
-        tensor.binding->kind() == plan::Binding::CONSTANT && source && !changed.count(source->initializer());
-    if (isKept || !source || source->initializer().empty())
+    if (!source || source->initializer().empty())
       continue;
+    if (tensor.binding->kind() == plan::Binding::CONSTANT) {
+      Expected<bool> isReplaced = writer.isReplaced(session, tensor, *source);
+      if (!isReplaced)
+        return isReplaced.takeStatus();
+      // What a merged weight shares its initializer with, keeps its values.
+      if (!*isReplaced && !changed.count(source->initializer()))
+        continue;
+      if (std::optional<CodedTensor> coded = findCoded(session, tensor, source))
+        tensor = decoded.emplace_back(tensor, *coded, *source).tensor();
+    }
     if (source->image_initializers_size())
       return {StatusCode::Unsupported,
               "parameter '" + printable(source->name()) + "' is trained, and the file also holds '" +

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "lowtide/Analysis/MemoryProfile.h"
-#include "lowtide/Solve/SolvedSteps.h"
+#include "lowtide/Solve/OffloadBaselines.h"
 
 namespace lowtide {
 
@@ -19,6 +19,8 @@ struct PosedEntry {
   /// Its schedules with values in another memory, for several prices of copies; that memory, and what of the device's
   /// such values pass through: those that every schedule moves, and any.
   std::vector<solve::SolvedStep *> offloads = {};
+  /// What others do with such a memory; null without one.
+  std::shared_ptr<solve::OffloadBaselines> baselines = {};
   Space otherSpace = Space::Device;
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
   /// Of the smallest plans of all entries together.

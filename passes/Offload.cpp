@@ -1,7 +1,8 @@
 //===- Offload.cpp - values of a step in another memory -------------------===//
 //
-// Every price of a load has its own schedules (Solve/Offload); of those that fit, with their loads moved up, the one
-// whose lanes take the least time is taken, and none where recomputation alone is faster.
+// Every price of a load has its own schedules (Solve/Offload); of those that fit, and of what published strategies
+// store, with their loads moved up, the one whose lanes take the least time is taken, and none where recomputation
+// alone is faster.
 //
 //===----------------------------------------------------------------------===//
 #include "Offload.h"
@@ -99,6 +100,25 @@ void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::So
   entry.stagingBytes = countMostStaging(entry, room.space, moves ? moves->second : 0);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
     entry.offloads.push_back(&solved.get(graph));
+  entry.baselines = std::make_shared<solve::OffloadBaselines>(
+      entry.problem.getGraph(), entry.solved->front.getLargest(), getAlignment(room.space), getPlanPacking());
+}
+
+/// What takes more of the other memory than there is loads less: by parts of what it would take, so that more room
+/// never leaves fewer parts to choose from.
+static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
+                    const solve::SolvedStep &step, const solve::FittedSchedule &plan,
+                    llvm::function_ref<void(solve::SolvedStep &)> take) {
+  constexpr unsigned parts = 8, mostTries = 2;
+  const uint64_t needed = solve::simulateLanes(step.graph, plan, getAlignment(room.space)).roomBytes;
+  if (needed <= room.bytes)
+    return;
+  unsigned tries = 0;
+  for (unsigned part = parts - 1; part && tries < mostTries; --part)
+    if (needed / parts * part <= room.bytes) {
+      take(solved.get(solve::restrictLoads(entry.problem.getGraph(), step.graph, plan, needed / parts * part)));
+      ++tries;
+    }
 }
 
 std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const OffloadRoom &room,
@@ -106,31 +126,30 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const
                                                         std::optional<solve::PackedPlan> plan,
                                                         uint64_t transientBytes) {
   const uint64_t alignment = getAlignment(room.space);
-  // What lies in the file from step to step is moved in any case.
-  if (plan)
-    plan = solve::prefetch(entry.solved->graph, std::move(*plan), transientBytes - entry.leastStagingBytes, alignment,
-                           getPlanPacking());
-  if (transientBytes < entry.stagingBytes)
+  auto getSeconds = [&] { return plan ? plan->plan.timeline.seconds : std::numeric_limits<double>::infinity(); };
+  auto take = [&](solve::SolvedStep &step, uint64_t budget) {
+    if (std::optional<solve::PackedPlan> faster =
+            solve::findFastestLanes(step, budget, room.bytes, alignment, getPlanPacking(), getSeconds()))
+      plan = std::move(faster);
+  };
+  // What lies in the other memory from step to step is moved in any case: its lanes choose, too.
+  if (entry.leastStagingBytes || findMoves(entry.step)) {
+    plan.reset();
+    if (entry.leastStagingBytes <= transientBytes)
+      take(*entry.solved, transientBytes - entry.leastStagingBytes);
+  }
+  if (transientBytes < entry.stagingBytes || entry.offloads.empty())
     return plan;
   const uint64_t budget = transientBytes - entry.stagingBytes;
   for (solve::SolvedStep *offload : entry.offloads) {
-    solve::SolvedStep *step = offload;
-    // What takes more of the other memory than there is loads less, in a few tries.
-    for (unsigned tries = 4, share = 8; tries; --tries, share /= 2) {
-      const solve::PackedPlan *found = step->plans.find(budget);
-      if (!found)
-        break;
-      const solve::LaneTimes times = solve::simulateLanes(step->graph, found->plan, alignment);
-      if (times.roomBytes > room.bytes) {
-        step = &solved.get(
-            solve::restrictLoads(entry.problem.getGraph(), offload->graph, found->plan, room.bytes / 8 * share));
-        continue;
-      }
-      solve::PackedPlan moved = solve::prefetch(step->graph, *found, budget, alignment, getPlanPacking());
-      if (!plan || moved.plan.timeline.seconds < plan->plan.timeline.seconds)
-        plan = std::move(moved);
-      break;
-    }
+    take(*offload, budget);
+    if (const solve::PackedPlan *found = offload->plans.find(budget))
+      tryLess(entry, room, solved, *offload, found->plan, [&](solve::SolvedStep &less) { take(less, budget); });
   }
+  // Never slower than what others do.
+  for (auto strategy : {solve::OffloadStrategy::StoreAll, solve::OffloadStrategy::StoreLargest,
+                        solve::OffloadStrategy::StoreLayers, solve::OffloadStrategy::StoreFractions})
+    if (std::optional<solve::PackedPlan> faster = entry.baselines->find(strategy, budget, room.bytes, getSeconds()))
+      plan = std::move(faster);
   return plan;
 }

@@ -7,15 +7,109 @@
 
 #include "FitOffload.h"
 #include "Compilation.h"
+#include "FileTensors.h"
 #include "Offload.h"
+#include "PlanLayout.h"
+#include "StepFacts.h"
 #include "TrainRematerialize.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace lowtide;
+
+namespace {
+
+/// What other strategies do with one place for parameters and optimizer state.
+class PlacedStep {
+public:
+  static FailureOr<PlacedStep> get(OwningOpRef<ModuleOp> module, const TargetInfo &target, const OffloadRoom &room,
+                                   std::shared_ptr<solve::SolvedSteps> solved);
+  /// The least that a strategy's plans take within a budget of everything; nothing if it has none.
+  std::optional<double> find(solve::OffloadStrategy strategy, uint64_t budget) const;
+
+private:
+  PlacedStep(OwningOpRef<ModuleOp> module, PosedEntry entry, OffloadRoom room, uint64_t staticBytes)
+      : module(std::move(module)), entry(std::make_unique<PosedEntry>(std::move(entry))), room(room),
+        staticBytes(staticBytes) {}
+
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<PosedEntry> entry;
+  /// What lies there from step to step leaves this much.
+  OffloadRoom room;
+  uint64_t staticBytes;
+};
+
+} // namespace
+
+FailureOr<PlacedStep> PlacedStep::get(OwningOpRef<ModuleOp> module, const TargetInfo &target, const OffloadRoom &room,
+                                      std::shared_ptr<solve::SolvedSteps> solved) {
+  auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
+  StepFacts facts(*module);
+  if (failed(layout) || failed(facts.update(target)) || layout->getOtherBytes() > room.bytes)
+    return failure();
+  CostModel costs = CostModel::get(target);
+  costs.moves = room.costs;
+  auto train = module->lookupSymbol<func::FuncOp>("train");
+  func::FuncOp step = train ? train : steps.front();
+  FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), costs);
+  if (failed(problem))
+    return failure();
+  PlacedStep placed(std::move(module), {step, std::move(*problem), nullptr},
+                    {room.space, room.bytes - layout->getOtherBytes(), room.costs}, layout->getStaticBytes().sum());
+  PosedEntry &entry = *placed.entry;
+  entry.solved = &solved->get(entry.problem.getGraph());
+  if (!entry.solved->front.isValid())
+    return failure();
+  poseOffloads(entry, placed.room, *solved);
+  return placed;
+}
+
+std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t budget) const {
+  const bool stores = strategy != solve::OffloadStrategy::KeepAll && strategy != solve::OffloadStrategy::Recompute;
+  const uint64_t taken = staticBytes + (stores ? entry->stagingBytes : entry->leastStagingBytes);
+  if (budget < taken)
+    return std::nullopt;
+  const uint64_t bytes = budget - taken;
+  std::optional<solve::PackedPlan> plan;
+  if (strategy == solve::OffloadStrategy::KeepAll)
+    plan = solve::findPrefetched(entry->solved->graph, entry->solved->front.getLargest(), bytes, getPlanPacking(),
+                                 INFINITY);
+  else if (strategy == solve::OffloadStrategy::Recompute)
+    plan = solve::findFastestLanes(*entry->solved, bytes, room.bytes, getAlignment(room.space), getPlanPacking(),
+                                   INFINITY);
+  else
+    plan = entry->baselines->find(strategy, bytes, room.bytes, INFINITY);
+  return plan ? std::optional(plan->plan.timeline.seconds) : std::nullopt;
+}
+
+/// The step at `train` with what may lie in the other memory on the device, with its optimizer state there, and with
+/// all of it.
+static std::vector<PlacedStep> listPlacedSteps(ModuleOp fitted, const TargetInfo &target, const OffloadRoom &room,
+                                               std::shared_ptr<solve::SolvedSteps> solved) {
+  std::vector<FilePlaces> places(1);
+  if (room.space == Space::File) {
+    places.resize(3);
+    for (const FileTensor &tensor : listFileTensors(fitted)) {
+      places[2].names.insert(tensor.name);
+      if (tensor.isState)
+        places[1].names.insert(tensor.name);
+    }
+  }
+  std::vector<PlacedStep> placed;
+  for (const FilePlaces &place : places) {
+    OwningOpRef<ModuleOp> module = fitted.clone();
+    moveToFile(*module, place);
+    if (FailureOr<PlacedStep> step = PlacedStep::get(std::move(module), target, room, solved); succeeded(step))
+      placed.push_back(std::move(*step));
+  }
+  return placed;
+}
 
 /// Lines of the table at most: each is a compilation.
 static constexpr unsigned maxRows = 8;
@@ -36,7 +130,7 @@ Failure Compilation::checkOtherMemory() {
 }
 
 FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
-                                                        unsigned rows) {
+                                                        unsigned rows, bool isCompared) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.solved = makeSolvedSteps(options.withoutMethods);
@@ -57,6 +151,19 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
   table.smallestBytes = refused->smallestBytes;
   const uint64_t low = refused->smallestBytes, high = std::max(low, largestBytes);
   const unsigned count = std::min(rows, maxRows);
+  std::vector<PlacedStep> placed;
+  if (isCompared) {
+    FitStageOptions plain = stage;
+    plain.deviceBudget = "";
+    module = steps.clone();
+    if (runFitStage(plain))
+      return failure();
+    FailureOr<std::optional<OffloadRoom>> room =
+        OffloadRoom::get(*module, target, options.hostBudget, options.diskBudget);
+    if (failed(room))
+      return failure();
+    placed = listPlacedSteps(*module, target, **room, stage.solved);
+  }
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t budget = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1));
     if (plan(budget))
@@ -76,7 +183,13 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
       row.loadedBytes = estimate->loadedBytes;
       row.storedBytes = estimate->storedBytes;
     }
-    table.rows.push_back(row);
+    for (size_t i = 0; isCompared && i < solve::offloadStrategyNames.size(); ++i) {
+      std::optional<double> &least = row.others.emplace_back();
+      for (const PlacedStep &step : placed)
+        if (std::optional<double> seconds = step.find(solve::OffloadStrategy(i), budget))
+          least = std::min(least.value_or(INFINITY), *seconds);
+    }
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -92,6 +205,33 @@ void OtherMemoryTable::printText(llvm::raw_ostream &os, double wholeSeconds) con
                        unit.text(row.deviceBytes).c_str(), unit.text(row.otherBytes).c_str(), row.recomputed,
                        unit.text(row.loadedBytes).c_str(), unit.text(row.storedBytes).c_str(),
                        wholeSeconds > 0 ? 100 * (row.seconds / wholeSeconds - 1) : 0);
+  if (isCompared())
+    printComparison(os, wholeSeconds);
+}
+
+void OtherMemoryTable::printComparison(llvm::raw_ostream &os, double wholeSeconds) const {
+  const ByteUnit unit = ByteUnit::get(rows.back().budgetBytes, /*typable=*/true);
+  auto percent = [&](double seconds) { return wholeSeconds > 0 ? 100 * (seconds / wholeSeconds - 1) : 0; };
+  os << "\n  time over no recomputation at equal budgets, copies waited for; -: no plan there\n"
+     << "  --device-budget       fit";
+  for (const char *name : solve::offloadStrategyNames)
+    os << llvm::format("%17s", name);
+  os << "\n";
+  unsigned above = 0;
+  for (const Row &row : rows) {
+    os << llvm::format("  %15s  %+6.1f %%", unit.text(row.budgetBytes).c_str(), percent(row.seconds));
+    bool isAbove = false;
+    for (const std::optional<double> &other : row.others) {
+      if (other)
+        os << llvm::format("%+15.1f %%", percent(*other));
+      else
+        os << llvm::format("%17s", "-");
+      isAbove |= other && *other < row.seconds * (1 - 1e-9);
+    }
+    os << "\n";
+    above += isAbove;
+  }
+  os << "  above one of these at " << above << " of " << rows.size() << " budgets\n";
 }
 
 void OtherMemoryTable::printJson(llvm::json::OStream &json, double wholeSeconds) const {
@@ -107,7 +247,13 @@ void OtherMemoryTable::printJson(llvm::json::OStream &json, double wholeSeconds)
         json.attribute("recomputed", row.recomputed);
         json.attribute("loaded_bytes", row.loadedBytes);
         json.attribute("stored_bytes", row.storedBytes);
-        json.attribute("time_percent", wholeSeconds > 0 ? 100 * (row.seconds / wholeSeconds - 1) : 0);
+        auto percent = [&](double seconds) { return wholeSeconds > 0 ? 100 * (seconds / wholeSeconds - 1) : 0; };
+        json.attribute("time_percent", percent(row.seconds));
+        if (!row.others.empty())
+          json.attributeObject("baselines", [&] {
+            for (auto [name, other] : llvm::zip_equal(solve::offloadStrategyNames, row.others))
+              json.attribute(name, other ? llvm::json::Value(percent(*other)) : llvm::json::Value(nullptr));
+          });
       });
   });
 }

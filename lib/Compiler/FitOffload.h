@@ -9,6 +9,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,23 @@ struct OtherMemoryTable {
     double seconds = 0;
     unsigned recomputed = 0;
     uint64_t loadedBytes = 0, storedBytes = 0;
+    /// By strategy (solve::offloadStrategyNames): the least that its plans take within the same budgets, wherever
+    /// parameters and optimizer state lie; nothing: it has none. Empty: not asked.
+    std::vector<std::optional<double>> others = {};
   };
 
   std::string flag; ///< "--disk-budget=100GiB"
   uint64_t smallestBytes = 0, smallestAloneBytes = 0;
   std::vector<Row> rows;
 
+  bool isCompared() const { return !rows.empty() && !rows.front().others.empty(); }
   /// Times are over `wholeSeconds`, which the step takes without a budget.
   void printText(llvm::raw_ostream &os, double wholeSeconds) const;
   /// Attributes of an object.
   void printJson(llvm::json::OStream &json, double wholeSeconds) const;
+
+private:
+  void printComparison(llvm::raw_ostream &os, double wholeSeconds) const;
 };
 
 } // namespace lowtide

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
+#include "Offload.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Analysis/StepProblem.h"
@@ -121,7 +122,11 @@ void Compilation::StepForm::take(FitStageOptions &stage) const {
 static double estimateSeconds(ModuleOp module, const CostModel &costs) {
   double seconds = 0;
   for (auto step : module.getOps<func::FuncOp>())
-    seconds += costs.getSeconds(step.getBody().front());
+    // Where values wait elsewhere, with its lanes.
+    if (const std::optional<StepEstimate> estimate = StepEstimate::get(step))
+      seconds += estimate->seconds;
+    else
+      seconds += costs.getSeconds(step.getBody().front());
   return seconds;
 }
 

@@ -7,6 +7,8 @@
 #include "lowtide/Solve/Offload.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace lowtide::solve {
 namespace {
@@ -88,9 +90,9 @@ double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan) {
   return seconds;
 }
 
-LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment) {
+/// Without the room in the other memory.
+static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays) {
   LaneTimes times;
-  const std::vector<Stay> stays = listStays(graph, plan.schedule);
   std::vector<uint32_t> leavesAt(graph.values.size(), none);
   for (const Stay &stay : stays)
     leavesAt[stay.value] = stay.begin;
@@ -135,8 +137,18 @@ LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint
   }
   times.seconds = std::max({compute, away, back});
   times.waitedSeconds += times.seconds - compute;
+  return times;
+}
+
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment) {
+  const std::vector<Stay> stays = listStays(graph, plan.schedule);
+  LaneTimes times = runLanes(graph, plan, stays);
   times.roomBytes = countRoom(graph, stays, roomAlignment);
   return times;
+}
+
+static double countLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  return runLanes(graph, plan, listStays(graph, plan.schedule)).seconds;
 }
 
 std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
@@ -279,32 +291,114 @@ static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, 
   return schedule;
 }
 
-PackedPlan prefetch(const StepGraph &graph, PackedPlan packed, uint64_t budgetBytes, uint64_t roomAlignment,
-                    const PackingOptions &options) {
-  FittedSchedule &given = packed.plan;
-  if (std::none_of(given.schedule.begin(), given.schedule.end(),
-                   [&](uint32_t op) { return graph.at(op).kind != Kind::Computes; }))
-    return packed;
-  given.timeline.seconds = simulateLanes(graph, given, roomAlignment).seconds;
-  // Less room where the buffers do not pack.
+static bool hasCopies(const StepGraph &graph, const FittedSchedule &plan) {
+  return std::any_of(plan.schedule.begin(), plan.schedule.end(),
+                     [&](uint32_t op) { return graph.at(op).kind != Kind::Computes; });
+}
+
+double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  double back = 0, away = 0;
+  for (uint32_t op : plan.schedule)
+    if (const StepOperation &operation = graph.at(op); operation.kind == Kind::Loads)
+      back += graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
+    else if (operation.kind == Kind::Stores)
+      away += graph.away.getSeconds(graph.values[operation.reads.front()].bytes);
+  for (const Stay &stay : listStays(graph, plan.schedule))
+    away += graph.away.getSeconds(graph.values[stay.value].bytes);
+  return std::max({countComputeSeconds(graph, plan), back, away});
+}
+
+std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedSchedule &given, uint64_t budgetBytes) {
+  std::vector<FittedSchedule> plans;
+  if (given.timeline.peakBytes > budgetBytes)
+    return plans;
+  if (!hasCopies(graph, given))
+    return {given};
+  plans.push_back(given);
+  plans.front().timeline.seconds = countLaneSeconds(graph, given);
+  const StepGraph bodied = graph.loops.empty() ? StepGraph() : withBodies(graph, given.bodies);
   const uint64_t least = given.timeline.peakBytes;
-  for (unsigned part = 8; part > 0; part /= 2) {
-    const uint64_t peakBytes = least + (budgetBytes - std::min(least, budgetBytes)) / 8 * part;
+  const double bound = boundLaneSeconds(graph, given);
+  // Within its own peak, then a thirty-second of it more, and on by half octaves.
+  for (unsigned step = 0; plans.front().timeline.seconds > bound; ++step) {
+    const uint64_t more = step ? least / 64 * ((step % 2 ? 2u : 3u) << std::min((step - 1) / 2, 30u)) : 0;
+    if ((step && !more) || more > budgetBytes - least)
+      break;
     FittedSchedule plan = given;
-    plan.schedule = moveLoadsUp(graph, given, peakBytes);
-    std::optional<Timeline> timeline =
-        evaluate(graph.loops.empty() ? graph : withBodies(graph, plan.bodies), plan.schedule);
+    plan.schedule = moveLoadsUp(graph, given, least + more);
+    std::optional<Timeline> timeline = evaluate(graph.loops.empty() ? graph : bodied, plan.schedule);
     if (!timeline || timeline->peakBytes > budgetBytes)
       continue;
     plan.timeline = std::move(*timeline);
-    plan.timeline.seconds = simulateLanes(graph, plan, roomAlignment).seconds;
-    if (plan.timeline.seconds >= given.timeline.seconds)
-      continue;
-    const Packing packing = pack(listBuffers(graph, plan), options);
-    if (packing.arenaBytes <= budgetBytes)
-      return {std::move(plan), packing.arenaBytes, packing.boundBytes, packed.isReordered};
+    plan.timeline.seconds = countLaneSeconds(graph, plan);
+    if (plan.timeline.seconds < plans.front().timeline.seconds)
+      plans.insert(plans.begin(), std::move(plan));
   }
-  return packed;
+  return plans;
+}
+
+std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes,
+                                         const PackingOptions &options, double mostSeconds) {
+  for (FittedSchedule &faster : listPrefetched(graph, plan, budgetBytes)) {
+    if (faster.timeline.seconds >= mostSeconds)
+      break;
+    const Packing packing = pack(listBuffers(graph, faster), options);
+    if (packing.arenaBytes <= budgetBytes)
+      return PackedPlan{std::move(faster), packing.arenaBytes, packing.boundBytes};
+  }
+  return std::nullopt;
+}
+
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
+                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds) {
+  const StepGraph &graph = step.graph;
+  struct Candidate {
+    const FittedSchedule *plan;
+    double seconds;
+  };
+  auto fitsRoom = [&](const FittedSchedule &plan) {
+    return countRoom(graph, listStays(graph, plan.schedule), roomAlignment) <= roomBytes;
+  };
+  std::vector<Candidate> candidates;
+  double fastest = mostSeconds;
+  const double least = boundLaneSeconds(graph, step.front.getLargest());
+  for (const FittedSchedule *plan = step.front.find(budgetBytes); plan && least < fastest;
+       plan = plan->timeline.peakBytes ? step.front.find(plan->timeline.peakBytes - 1) : nullptr) {
+    if (boundLaneSeconds(graph, *plan) >= mostSeconds)
+      continue;
+    const double seconds = listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds;
+    if (seconds >= mostSeconds || !fitsRoom(*plan))
+      continue;
+    candidates.push_back({plan, seconds});
+    fastest = std::min(fastest, seconds);
+  }
+  // Addresses are looked for only where time is won.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
+    return std::pair(a.seconds, a.plan->timeline.peakBytes) < std::pair(b.seconds, b.plan->timeline.peakBytes);
+  });
+  std::optional<PackedPlan> best;
+  auto isWorse = [&](double seconds) { return seconds >= (best ? best->plan.timeline.seconds : mostSeconds); };
+  auto consider = [&](const PackedPlan &packed) {
+    const FittedSchedule &plan = packed.plan;
+    if (packed.arenaBytes > budgetBytes || isWorse(boundLaneSeconds(graph, plan)) || !fitsRoom(plan))
+      return;
+    // Its own addresses are known.
+    const double seconds = countLaneSeconds(graph, plan);
+    std::optional<PackedPlan> found = findPrefetched(graph, plan, budgetBytes, options, seconds);
+    if (!found) {
+      found = packed;
+      found->plan.timeline.seconds = seconds;
+    }
+    if (!isWorse(found->plan.timeline.seconds))
+      best = std::move(found);
+  };
+  for (const Candidate &candidate : candidates)
+    if (!isWorse(candidate.seconds))
+      consider(step.plans.get(*candidate.plan));
+  // The smallest arena need not be that of the fewest bytes alive.
+  if (!isWorse(least))
+    consider(step.plans.getSmallest());
+  return best;
 }
 
 } // namespace lowtide::solve

@@ -20,8 +20,9 @@ USAGE = """tools/dev sweep <model.onnx or folder>... [options] [flags for the co
 Folders that hold train.json bring their own flags, and their model.onnx stands for all their files; other models get
 --batch (default 4) unless --dim is given. One line per model: smallest and largest plan, what half the difference costs,
 worst arena / live bytes, the longest time to plan one budget, and what does not hold. With --baselines also the whole
-curve beside the other strategies, with --bound also how little any plan in the same order can recompute. Linear programs
-are solved for a few of the budgets: --rounding-rows=N of lp-rounding, --bound-rows=N of the bound (both 5).
+curve beside the other strategies, with --bound also how little any plan in the same order can recompute. With
+--disk-budget (a GPU: --host-budget) further lines are plans with that memory: more bytes may not cost time, nor may what
+--baselines adds be faster. Linear programs are solved for a few of the budgets: --rounding-rows=N of lp-rounding, --bound-rows=N of the bound (both 5).
 With --methods every model is planned again without each method of the search, and a table says what each contributes.
 
 What was found is kept in --results: a sweep that was stopped goes on where it was.
@@ -183,6 +184,23 @@ def check(figures, options):
         yield f"{sum(found) / len(found):.1f} points over the bound"
     if any(gap < -1e-6 for gap in found):
         yield "a plan recomputes less than the bound"
+    yield from check_other_memory(figures["other_memory"]) if "other_memory" in figures else ()
+
+
+def check_other_memory(table):
+    """What does not hold of plans with another memory: more bytes cost time, or another strategy is faster."""
+    plans = table["plans"]
+    for below, above in zip(plans, plans[1:]):
+        if above["time_percent"] > below["time_percent"] + 1e-9:
+            yield f"not monotone at {above['budget_bytes']} bytes with {table['flag']}"
+            break
+    for plan in plans:
+        if plan["device_bytes"] > plan["budget_bytes"]:
+            yield f"{plan['device_bytes']} bytes at a budget of {plan['budget_bytes']} with {table['flag']}"
+        for name, percent in plan.get("baselines", {}).items():
+            # Points of a time that is 100: rounding of sums.
+            if percent is not None and percent < plan["time_percent"] - 1e-6:
+                yield f"slower than {name} at {plan['budget_bytes']} bytes with {table['flag']}"
 
 
 def row_of(name, figures):
@@ -212,6 +230,18 @@ def curve_of(figures):
             bound = plan.get("bound")
             row.append(f"+{bound['percent']:.1f} %{' exact' * (bound['kind'] == 'exact')}" if bound else "")
         rows.append(row)
+    return rows
+
+
+def other_curve_of(table):
+    """The curve with another memory beside other strategies' plans that use it: header and rows."""
+    names = list(table["plans"][0].get("baselines", {}))
+    rows = [["MiB", f"fit {table['flag']}", "stored MiB", "loaded MiB", *names]]
+    for plan in table["plans"]:
+        others = [plan["baselines"][name] for name in names]
+        moved = [f"{plan[key] / MIB:.1f}" for key in ("stored_bytes", "loaded_bytes")]
+        rows.append([f"{plan['budget_bytes'] / MIB:.1f}", f"+{plan['time_percent']:.1f} %", *moved,
+                     *("–" if percent is None else f"+{percent:.1f} %" for percent in others)])  # fmt: skip
     return rows
 
 
@@ -295,6 +325,11 @@ def main(argv):
             curves.append([f"## {name}", "", f"{said[0].upper()}{said[1:]}.", "", *table(curve_of(figures))])
             for curve_row in curve_of(figures):
                 print("      " + "  ".join(f"{cell:>11}" for cell in curve_row), flush=True)
+        if "other_memory" in figures:
+            other = other_curve_of(figures["other_memory"])
+            curves.append([f"## {name}, {figures['other_memory']['flag']}", "", *table(other)])
+            for curve_row in other:
+                print("      " + "  ".join(f"{cell:>15}" for cell in curve_row), flush=True)
     contributed = [METHODS_HEAD, *contributions.rows()] if options.methods else []
     for row in contributed:
         print("      " + "  ".join(f"{cell:>{max(10, len(head))}}" for cell, head in zip(row, METHODS_HEAD)), flush=True)

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/PackedPlans.h"
+#include "lowtide/Solve/SolvedSteps.h"
 
 namespace lowtide::solve {
 
@@ -41,9 +41,23 @@ std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph);
 StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const FittedSchedule &plan,
                         uint64_t roomBytes);
 
-/// The plan with loads moved up, so that they pass while other operations run: as far as the arena stays within
-/// `budgetBytes` as `pack` packs it, and no further than that takes. Its time is that of its lanes.
-PackedPlan prefetch(const StepGraph &graph, PackedPlan packed, uint64_t budgetBytes, uint64_t roomAlignment,
-                    const PackingOptions &options);
+/// No plan with the operations, loads and stores of `plan` takes less time, in whatever order loads stand.
+double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan);
+
+/// `plan` and, where that takes less time, its loads prefetched: moved up, so that they pass while other operations
+/// run, as far as the bytes alive stay within a few parts more than its own peak. Which parts depends on the plan
+/// alone, so that more budget never costs time. Times are those of lanes; the fastest comes first, and none has a peak
+/// over `budgetBytes`.
+std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes);
+
+/// The fastest of those that takes less than `mostSeconds` and whose buffers `pack` puts into `budgetBytes`; nothing if
+/// there is none.
+std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes,
+                                         const PackingOptions &options, double mostSeconds);
+
+/// Of a step's plans within the budget that need no more than `roomBytes` of the other memory the one whose lanes take
+/// the least time, loads moved up; nothing if none takes less than `mostSeconds`. More bytes of either never cost time.
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
+                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds);
 
 } // namespace lowtide::solve

@@ -4,9 +4,10 @@
 // budget and its room, and is no slower than recomputation alone by the same count.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/Offload.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/SolvedSteps.h"
+#include "lowtide/Solve/Blocks.h"
+#include "lowtide/Solve/OffloadBaselines.h"
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +68,9 @@ TEST(Lanes, LoadsAreMovedUpWhereThereIsRoom) {
   const uint32_t load = graph.operations.size();
   const FittedSchedule late = makePlan(graph, {0, 1, 2, load, 3});
   ASSERT_EQ(late.timeline.peakBytes, 192u); // c, a and d
-  PackedPlan early = prefetch(graph, {late, 192, 192}, 192, page, {});
+  EXPECT_FALSE(findPrefetched(graph, late, 191, {}, 100));
+  EXPECT_FALSE(findPrefetched(graph, late, 192, {}, 4.2)); // no faster than that
+  const PackedPlan early = findPrefetched(graph, late, 192, {}, 100).value();
   EXPECT_EQ(early.plan.schedule, (Schedule{0, 1, load, 2, 3}));
   EXPECT_DOUBLE_EQ(early.plan.timeline.seconds, 4.2);
   EXPECT_EQ(early.arenaBytes, 192u);
@@ -123,8 +126,8 @@ TEST(Offload, TakesWhatIsCheaper) {
     double best = recomputed->plan.timeline.seconds;
     for (const StepGraph &offload : listOffloadGraphs(graph)) {
       SolvedStep &step = solved.get(offload);
-      if (const PackedPlan *found = step.plans.find(budget))
-        best = std::min(best, prefetch(step.graph, *found, budget, page, options).plan.timeline.seconds);
+      if (std::optional<PackedPlan> found = findFastestLanes(step, budget, UINT64_MAX, page, options, best))
+        best = found->plan.timeline.seconds;
     }
     EXPECT_LT(best, recomputed->plan.timeline.seconds) << budget;
   }
@@ -153,12 +156,16 @@ TEST(Offload, RandomStepsStayWithinTheirBudgets) {
         // Its numbers are those of the graph without prices.
         ASSERT_TRUE(evaluate(graph, found->plan.schedule));
         const LaneTimes before = simulateLanes(step.graph, found->plan, page);
-        const PackedPlan early = prefetch(step.graph, *found, budget, page, options);
+        // Loads of what was found, in its own addresses at least.
+        const PackedPlan early =
+            findPrefetched(step.graph, found->plan, budget, options, before.seconds).value_or(*found);
         std::optional<Timeline> timeline = evaluate(graph, early.plan.schedule);
         ASSERT_TRUE(timeline);
         EXPECT_LE(timeline->peakBytes, budget);
         EXPECT_LE(pack(listBuffers(graph, early.plan), options).arenaBytes, budget);
         EXPECT_LE(simulateLanes(step.graph, early.plan, page).seconds, before.seconds + 1e-9);
+        EXPECT_GE(simulateLanes(step.graph, early.plan, page).seconds,
+                  boundLaneSeconds(step.graph, found->plan) * (1 - 1e-9));
         EXPECT_TRUE(std::is_permutation(early.plan.schedule.begin(), early.plan.schedule.end(),
                                         found->plan.schedule.begin(), found->plan.schedule.end()));
         moved += found->plan.timeline.loaded > 0;
@@ -176,6 +183,97 @@ TEST(Offload, RandomStepsStayWithinTheirBudgets) {
   }
   EXPECT_GT(moved, 30u);
   EXPECT_GT(hoisted, 8u);
+}
+
+TEST(Offload, MoreBytesNeverCostTime) {
+  unsigned chosen = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    StepGraph graph = randomStep(random, 4 + seed % 12);
+    const double rate = double(1 << random() % 12);
+    addLoads(graph, {0.1, rate}, {0.1, rate});
+    PackingOptions options;
+    options.effort = 100'000;
+    SolvedSteps solved(options);
+    for (const StepGraph &offload : listOffloadGraphs(graph)) {
+      SolvedStep &step = solved.get(offload);
+      if (!step.front.isValid())
+        continue;
+      const uint64_t least = step.plans.getSmallest().arenaBytes, most = step.front.getLargest().timeline.peakBytes,
+                     room = least;
+      double before = INFINITY, roomier = INFINITY;
+      for (unsigned i = 0; i <= 6; ++i) {
+        const uint64_t budget = least + (std::max(most, least) - least) * i / 6;
+        const std::optional<PackedPlan> narrow = findFastestLanes(step, budget, room, page, options, INFINITY),
+                                        wide = findFastestLanes(step, budget, UINT64_MAX, page, options, INFINITY);
+        ASSERT_TRUE(wide);
+        EXPECT_LE(wide->arenaBytes, budget);
+        EXPECT_LE(wide->plan.timeline.seconds, roomier) << budget;
+        EXPECT_NEAR(wide->plan.timeline.seconds, simulateLanes(graph, wide->plan, page).seconds, 1e-9);
+        roomier = wide->plan.timeline.seconds;
+        chosen += wide->plan.timeline.loaded > 0;
+        if (!narrow)
+          continue;
+        EXPECT_LE(simulateLanes(graph, narrow->plan, page).roomBytes, room);
+        EXPECT_LE(narrow->plan.timeline.seconds, before) << budget;
+        EXPECT_GE(narrow->plan.timeline.seconds, wide->plan.timeline.seconds);
+        before = narrow->plan.timeline.seconds;
+      }
+    }
+  }
+  EXPECT_GT(chosen, 20u);
+}
+
+/// a and b wait: 128 and 64 bytes, a second each. c, of 256, is in the way.
+StepGraph twoThatWait() {
+  StepBuilder b;
+  uint32_t x = b.argument(64);
+  uint32_t first = b.operation({x}, 128, 1);
+  uint32_t second = b.operation({first}, 64, 1);
+  uint32_t large = b.operation({second}, 256, 1);
+  uint32_t few = b.operation({large}, 64, 1);
+  for (StepOperation &operation : b.graph.operations)
+    operation.isForward = true;
+  for (StepValue &value : b.graph.values)
+    value.isForward = true;
+  uint32_t d = b.operation({few, second}, 64, 1);
+  uint32_t e = b.operation({d, first}, 64, 1);
+  b.graph.values[e].kept = true;
+  addLoads(b.graph, {0.5, 64}, {0.5, 64});
+  return std::move(b.graph);
+}
+
+TEST(OffloadBaselines, StoreWhatTheySay) {
+  const StepGraph graph = twoThatWait();
+  const FittedSchedule whole = makePlan(graph, originalSchedule(graph));
+  ASSERT_EQ(whole.timeline.peakBytes, 512u); // first, second, large, few
+  const OffloadBaselines baselines(graph, whole, page, {});
+  auto find = [&](OffloadStrategy strategy, uint64_t budget, uint64_t room = 2 * page) -> Schedule {
+    const std::optional<PackedPlan> plan = baselines.find(strategy, budget, room, INFINITY);
+    if (!plan)
+      return {};
+    EXPECT_LE(plan->arenaBytes, budget);
+    EXPECT_NEAR(plan->plan.timeline.seconds, simulateLanes(graph, plan->plan, page).seconds, 1e-12);
+    return plan->plan.schedule;
+  };
+  // Loads are numbered by what they make: first's is 6, second's 7.
+  EXPECT_EQ(find(OffloadStrategy::StoreAll, 320), (Schedule{0, 1, 2, 3, 7, 6, 4, 5}));
+  EXPECT_EQ(find(OffloadStrategy::StoreAll, 319), Schedule());
+  EXPECT_EQ(find(OffloadStrategy::StoreAll, 320, page), Schedule()); // two pages are needed
+  EXPECT_EQ(find(OffloadStrategy::StoreLargest, 384), (Schedule{0, 1, 2, 3, 6, 4, 5}));
+  EXPECT_EQ(find(OffloadStrategy::StoreLargest, 448, page).size(), 7u);
+  EXPECT_EQ(find(OffloadStrategy::StoreLargest, 320).size(), 8u);
+  // With room for everything nothing is stored, but for those that always store.
+  EXPECT_EQ(find(OffloadStrategy::StoreLargest, 512), originalSchedule(graph));
+  EXPECT_EQ(find(OffloadStrategy::StoreAll, 512).size(), 8u);
+  // Two layers with a value each.
+  ASSERT_EQ(findBlocks(graph, whole.schedule).size(), 2u);
+  EXPECT_EQ(find(OffloadStrategy::StoreLayers, 384).size(), 7u);
+  EXPECT_EQ(find(OffloadStrategy::StoreLayers, 320).size(), 8u);
+  EXPECT_EQ(find(OffloadStrategy::StoreFractions, 384).size(), 8u);
+  // Nothing that is no faster than what is known.
+  EXPECT_FALSE(baselines.find(OffloadStrategy::StoreAll, 512, 2 * page, 6));
 }
 
 } // namespace

@@ -113,12 +113,14 @@ Status CpuDevice::prepareRun(const plan::Entry &entry) {
 Status CpuDevice::run(const plan::Entry &entry) {
   LOWTIDE_TRY(prepareRun(entry));
   failure_ = programs_.at(&entry)->run(*pool_, *lanes_);
+  broken_ = !failure_.isOk();
   return failure_;
 }
 
 Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
   LOWTIDE_TRY(prepareRun(entry));
   failure_ = programs_.at(&entry)->observe(*pool_, seen);
+  broken_ = !failure_.isOk();
   return failure_;
 }
 

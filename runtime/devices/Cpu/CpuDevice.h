@@ -21,6 +21,8 @@ public:
   Status leave(const uint8_t *view, uint64_t bytes) override {
     return file_ ? file_->flush(view, bytes) : Status::ok();
   }
+  /// The view is always current, unless a step broke in the middle of its updates.
+  Status download(const plan::Entry *) override { return broken_ ? failure_ : Status::ok(); }
   Status run(const plan::Entry &entry) override;
   Status observe(const plan::Entry &entry, const Observer &seen) override;
   uint64_t allocatedBytes(plan::Arena::Space space) const override {
@@ -58,6 +60,8 @@ private:
   bool poison_ = false;
   /// Why no step runs any more: what one was to update is worth nothing.
   Status failure_;
+  /// It was a step that failed, not what comes before one.
+  bool broken_ = false;
 };
 
 } // namespace lowtide::rt

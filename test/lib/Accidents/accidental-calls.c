@@ -1,6 +1,8 @@
 // Calls of the C library that change files, in a process that is told to die, or to be refused, at one of them. To be
 // preloaded: LOWTIDE_ACCIDENT is "count:<file>" (appends the number of calls to the file at the end), "kill:<n>"
 // (SIGKILL in place of call n), "fail:<n>:<errno>" (call n is refused) or "fails:<n>:<errno>" (n and all after it are).
+// LOWTIDE_TRANSFER is the same for calls that move bytes between memory and a place in a file, or make room there; also
+// "short:<bytes>": none of them moves more at once.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,52 +16,68 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum { none, counting, killing, failing, failingOn } accident;
-static long when, why;
-static const char *report;
-static atomic_long calls;
+struct Accident {
+  enum { none, counting, killing, failing, failingOn, shortening } kind;
+  long when, why;
+  const char *report;
+  atomic_long calls;
+};
+static struct Accident changes, transfers;
 
-__attribute__((constructor)) static void start(void) {
-  const char *text = getenv("LOWTIDE_ACCIDENT");
+static void prepare(struct Accident *accident, const char *text) {
   if (!text)
     return;
   if (strncmp(text, "count:", 6) == 0)
-    accident = counting, report = text + 6;
-  else if (sscanf(text, "kill:%ld", &when) == 1)
-    accident = killing;
-  else if (sscanf(text, "fails:%ld:%ld", &when, &why) == 2)
-    accident = failingOn;
-  else if (sscanf(text, "fail:%ld:%ld", &when, &why) == 2)
-    accident = failing;
+    accident->kind = counting, accident->report = text + 6;
+  else if (sscanf(text, "kill:%ld", &accident->when) == 1)
+    accident->kind = killing;
+  else if (sscanf(text, "fails:%ld:%ld", &accident->when, &accident->why) == 2)
+    accident->kind = failingOn;
+  else if (sscanf(text, "fail:%ld:%ld", &accident->when, &accident->why) == 2)
+    accident->kind = failing;
+  else if (sscanf(text, "short:%ld", &accident->when) == 1)
+    accident->kind = shortening;
+}
+
+__attribute__((constructor)) static void start(void) {
+  prepare(&changes, getenv("LOWTIDE_ACCIDENT"));
+  prepare(&transfers, getenv("LOWTIDE_TRANSFER"));
+}
+
+static void sum(struct Accident *accident) {
+  FILE *file = accident->kind == counting ? fopen(accident->report, "a") : NULL;
+  if (file)
+    fprintf(file, "%ld\n", atomic_load(&accident->calls)), fclose(file);
 }
 
 __attribute__((destructor)) static void end(void) {
-  FILE *file = accident == counting ? fopen(report, "a") : NULL;
-  if (file)
-    fprintf(file, "%ld\n", atomic_load(&calls)), fclose(file);
+  sum(&changes);
+  sum(&transfers);
 }
 
 // Whether this call is refused.
-static int refused(void) {
-  if (accident == none)
+static int refused(struct Accident *accident) {
+  if (accident->kind == none)
     return 0;
-  const long call = atomic_fetch_add(&calls, 1) + 1;
-  if (accident == killing && call == when)
+  const long call = atomic_fetch_add(&accident->calls, 1) + 1;
+  if (accident->kind == killing && call == accident->when)
     kill(getpid(), SIGKILL);
-  if ((accident == failing && call == when) || (accident == failingOn && call >= when)) {
-    errno = (int)why;
+  if ((accident->kind == failing && call == accident->when) ||
+      (accident->kind == failingOn && call >= accident->when)) {
+    errno = (int)accident->why;
     return 1;
   }
   return 0;
 }
 
-#define WRAP(result, name, parameters, arguments)                                                                      \
+#define CALL(accident, result, name, parameters, refusal, arguments)                                                   \
   result name parameters {                                                                                             \
     static result(*next) parameters;                                                                                   \
     if (!next)                                                                                                         \
       next = (result(*) parameters)dlsym(RTLD_NEXT, #name);                                                            \
-    return refused() ? -1 : next arguments;                                                                            \
+    return refused(&accident) ? (refusal) : next arguments;                                                            \
   }
+#define WRAP(result, name, parameters, arguments) CALL(changes, result, name, parameters, -1, arguments)
 
 WRAP(ssize_t, write, (int file, const void *data, size_t bytes), (file, data, bytes))
 WRAP(int, fsync, (int file), (file))
@@ -72,7 +90,7 @@ WRAP(int, rmdir, (const char *path), (path))
 
 // Files that are opened to be written.
 static int opened(int (*next)(const char *, int, ...), const char *path, int flags, mode_t mode) {
-  return (flags & O_ACCMODE) != O_RDONLY && refused() ? -1 : next(path, flags, mode);
+  return (flags & O_ACCMODE) != O_RDONLY && refused(&changes) ? -1 : next(path, flags, mode);
 }
 #define WRAP_OPEN(name)                                                                                                \
   int name(const char *path, int flags, ...) {                                                                         \
@@ -84,3 +102,17 @@ static int opened(int (*next)(const char *, int, ...), const char *path, int fla
   }
 WRAP_OPEN(open)
 WRAP_OPEN(open64)
+
+static size_t shorten(size_t bytes) {
+  return transfers.kind == shortening && bytes > (size_t)transfers.when ? (size_t)transfers.when : bytes;
+}
+#define TRANSFER(name, memory)                                                                                         \
+  CALL(transfers, ssize_t, name, (int file, memory data, size_t bytes, off_t at), -1, (file, data, shorten(bytes), at))
+TRANSFER(pread, void *)
+TRANSFER(pread64, void *)
+TRANSFER(pwrite, const void *)
+TRANSFER(pwrite64, const void *)
+CALL(transfers, int, msync, (void *address, size_t bytes, int flags), -1, (address, bytes, flags))
+// These return the error.
+CALL(transfers, int, posix_fallocate, (int file, off_t at, off_t bytes), errno, (file, at, bytes))
+CALL(transfers, int, posix_fallocate64, (int file, off_t at, off_t bytes), errno, (file, at, bytes))

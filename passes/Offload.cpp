@@ -52,8 +52,10 @@ std::optional<StepEstimate> StepEstimate::get(func::FuncOp step) {
     auto number = figures.getAs<IntegerAttr>(name);
     return number ? uint64_t(number.getInt()) : 0;
   };
-  return StepEstimate{seconds.getValueAsDouble(),        getNumber("device_bytes"), getNumber("other_bytes"),
-                      unsigned(getNumber("recomputed")), getNumber("loaded_bytes"), getNumber("stored_bytes")};
+  auto least = figures.getAs<FloatAttr>("least_seconds");
+  return StepEstimate{seconds.getValueAsDouble(),          getNumber("device_bytes"), getNumber("other_bytes"),
+                      unsigned(getNumber("recomputed")),   getNumber("loaded_bytes"), getNumber("stored_bytes"),
+                      least ? least.getValueAsDouble() : 0};
 }
 
 void StepEstimate::set(func::FuncOp step) const {
@@ -61,11 +63,15 @@ void StepEstimate::set(func::FuncOp step) const {
   auto number = [&](StringRef name, uint64_t value) {
     return b.getNamedAttr(name, b.getI64IntegerAttr(int64_t(value)));
   };
-  step->setAttr(
-      estimateAttrName,
-      b.getDictionaryAttr({b.getNamedAttr("seconds", b.getF64FloatAttr(seconds)), number("device_bytes", deviceBytes),
-                           number("other_bytes", otherBytes), number("recomputed", recomputed),
-                           number("loaded_bytes", loadedBytes), number("stored_bytes", storedBytes)}));
+  SmallVector<NamedAttribute> figures{b.getNamedAttr("seconds", b.getF64FloatAttr(seconds)),
+                                      number("device_bytes", deviceBytes),
+                                      number("other_bytes", otherBytes),
+                                      number("recomputed", recomputed),
+                                      number("loaded_bytes", loadedBytes),
+                                      number("stored_bytes", storedBytes)};
+  if (leastSeconds > 0)
+    figures.push_back(b.getNamedAttr("least_seconds", b.getF64FloatAttr(leastSeconds)));
+  step->setAttr(estimateAttrName, b.getDictionaryAttr(figures));
 }
 
 std::optional<std::pair<Space, uint64_t>> lowtide::findMoves(func::FuncOp step) {

@@ -26,6 +26,8 @@ struct StepEstimate {
   uint64_t deviceBytes = 0, otherBytes = 0;
   unsigned recomputed = 0;
   uint64_t loadedBytes = 0, storedBytes = 0;
+  /// No plan of its kernels in their order takes less with what lies in the other memory where it is; 0: not asked.
+  double leastSeconds = 0;
 
   static std::optional<StepEstimate> get(mlir::func::FuncOp step);
   void set(mlir::func::FuncOp step) const;

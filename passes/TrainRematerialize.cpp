@@ -110,6 +110,9 @@ private:
   std::optional<solve::FittedSchedule> choose(PosedEntry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
   void remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
+  /// The same of what any other plan takes where values may wait in another memory: what that is at least.
+  double remarkLaneBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
+                         uint64_t bytes);
 
   void restore(ModuleOp given);
 
@@ -130,6 +133,8 @@ private:
   } totals;
   /// The entries have to be fitted once more, each with all that copies of any of them pass through; they are.
   bool isStagingWhole = false, countsWholeStaging = false;
+  /// What is fitted is tried, not kept.
+  bool isTrial = false;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
   /// Where values may wait besides; nothing: on the device alone.
@@ -210,6 +215,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Fi
   moveToFile(*moved, places);
   restore(*moved);
   Trial trial{places};
+  isTrial = true;
   if (succeeded(fitAll())) {
     trial.seconds = totals.seconds;
     trial.isPlain = totals.extraSeconds <= 0;
@@ -221,6 +227,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Fi
   } else if (std::optional<RefusedBudget> refused = getRefusedBudget(getOperation())) {
     trial.leastBytes = refused->smallestBytes;
   }
+  isTrial = false;
   getOperation()->setAttrs(attributes);
   return trial;
 }
@@ -332,6 +339,25 @@ void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSched
   entry.step.emitRemark("@") << entry.step.getSymName() << ": " << text;
 }
 
+double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::FittedSchedule &chosen,
+                                           uint64_t transientBytes, uint64_t bytes) {
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  const solve::FittedSchedule &before = entry.solved->front.getLargest();
+  const double whole = solve::countComputeSeconds(graph, before);
+  const solve::RecomputationBound least =
+      solve::boundLanes(graph, before.schedule, transientBytes - std::min(entry.leastStagingBytes, transientBytes),
+                        chosen.timeline.seconds - whole);
+  auto percent = [&](double seconds) { return whole > 0 ? 100 * seconds / whole : 0; };
+  entry.step.emitRemark("@") << entry.step.getSymName()
+                             << llvm::formatv(": takes +{0:F1} % by its lanes; no plan for this kernel graph in this "
+                                              "order, with what lies in space {1} from step to step, takes less than "
+                                              "+{2:F1} % at {3} ({4})",
+                                              percent(chosen.timeline.seconds - whole), getSpaceName(entry.otherSpace),
+                                              percent(least.seconds), formatBytes(bytes), solve::describe(least))
+                                    .str();
+  return whole + least.seconds;
+}
+
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (rematStrategy == "fit") {
     const uint64_t least = entry.leastStagingBytes;
@@ -382,6 +408,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   totals.recomputed += chosen.timeline.recomputed - chosen.timeline.loaded;
   totals.loaded += chosen.timeline.loaded;
   totals.entries.push_back({entry.step, room.transientBytes - packed.arenaBytes});
+  const bool isBounded = isOn(bound) && !isTrial;
   if (roomLeft) {
     const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen, getAlignment(entry.otherSpace));
     StepEstimate{chosen.timeline.seconds,
@@ -389,7 +416,8 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
                  offloadRoom->bytes - roomLeft->bytes + lanes.roomBytes,
                  chosen.timeline.recomputed - chosen.timeline.loaded,
                  lanes.loadedBytes,
-                 lanes.storedBytes}
+                 lanes.storedBytes,
+                 isBounded ? remarkLaneBound(entry, chosen, room.getUsableBytes(), room.sum()) : 0}
         .set(entry.step);
   }
   {
@@ -400,8 +428,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     noteMoves(remark, entry, chosen);
     noteLoops(remark, entry.problem, before, chosen);
   }
-  // The bound is of recomputation alone.
-  if (isOn(bound) && !findMoves(entry.step))
+  if (isBounded && !roomLeft)
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }

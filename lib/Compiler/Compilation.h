@@ -169,9 +169,9 @@ private:
   /// Whether the options name another memory that the target has a use for.
   Failure checkOtherMemory();
   /// The table of steps at `train` with that memory, from the smallest plan that it lets them have; without it that is
-  /// `smallestBytes`. `isCompared`: next to what other strategies take.
+  /// `smallestBytes`.
   llvm::FailureOr<OtherMemoryTable> fitOtherMemory(mlir::ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
-                                                   unsigned rows, bool isCompared);
+                                                   const FitRequest &request);
   /// Of `check`: the frozen matrices that --frozen-weights holds in codes, with their errors. `bound`: with sizes for
   /// all dimensions.
   Failure measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found);

@@ -14,6 +14,7 @@
 #include "TrainRematerialize.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/RefusedBudget.h"
+#include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 
@@ -130,7 +131,9 @@ Failure Compilation::checkOtherMemory() {
 }
 
 FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
-                                                        unsigned rows, bool isCompared) {
+                                                        const FitRequest &request) {
+  const unsigned rows = request.fitRows;
+  const bool isCompared = request.baselines;
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.solved = makeSolvedSteps(options.withoutMethods);
@@ -166,6 +169,9 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
   }
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t budget = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1));
+    // As many as were asked for, evenly.
+    stage.bound = request.bound && solve::hasLinearSolver() &&
+                  i * request.boundRows / count != (i + 1) * request.boundRows / count;
     if (plan(budget))
       continue;
     OtherMemoryTable::Row row{budget};
@@ -180,6 +186,7 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
         continue;
       row.seconds = estimate->seconds;
       row.recomputed = estimate->recomputed;
+      row.leastSeconds = estimate->leastSeconds;
       row.loadedBytes = estimate->loadedBytes;
       row.storedBytes = estimate->storedBytes;
     }
@@ -207,6 +214,14 @@ void OtherMemoryTable::printText(llvm::raw_ostream &os, double wholeSeconds) con
                        wholeSeconds > 0 ? 100 * (row.seconds / wholeSeconds - 1) : 0);
   if (isCompared())
     printComparison(os, wholeSeconds);
+  auto percent = [&](double seconds) { return wholeSeconds > 0 ? 100 * (seconds / wholeSeconds - 1) : 0; };
+  for (const Row &row : rows)
+    if (row.leastSeconds > 0)
+      os << llvm::format(
+          "  takes %+.1f %% at %s; no plan for this kernel graph in this order, with what lies there from "
+          "step to step, takes less than %+.1f %%: a gap of %.1f points\n",
+          percent(row.seconds), unit.text(row.budgetBytes).c_str(), percent(row.leastSeconds),
+          percent(row.seconds) - percent(row.leastSeconds));
 }
 
 void OtherMemoryTable::printComparison(llvm::raw_ostream &os, double wholeSeconds) const {
@@ -249,6 +264,8 @@ void OtherMemoryTable::printJson(llvm::json::OStream &json, double wholeSeconds)
         json.attribute("stored_bytes", row.storedBytes);
         auto percent = [&](double seconds) { return wholeSeconds > 0 ? 100 * (seconds / wholeSeconds - 1) : 0; };
         json.attribute("time_percent", percent(row.seconds));
+        if (row.leastSeconds > 0)
+          json.attribute("bound_percent", percent(row.leastSeconds));
         if (!row.others.empty())
           json.attributeObject("baselines", [&] {
             for (auto [name, other] : llvm::zip_equal(solve::offloadStrategyNames, row.others))

@@ -23,6 +23,8 @@ struct OtherMemoryTable {
     double seconds = 0;
     unsigned recomputed = 0;
     uint64_t loadedBytes = 0, storedBytes = 0;
+    /// No plan of its kernels in their order takes less with what lies in the other memory where it is; 0: not asked.
+    double leastSeconds = 0;
     /// By strategy (solve::offloadStrategyNames): the least that its plans take within the same budgets, wherever
     /// parameters and optimizer state lie; nothing: it has none. Empty: not asked.
     std::vector<std::optional<double>> others = {};

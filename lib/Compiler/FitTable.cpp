@@ -452,7 +452,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
       smallest = std::max(smallest, table->getSmallestBytes());
       largest = std::max(largest, table->getLargestBytes());
     }
-    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, smallest, largest, request.fitRows, request.baselines);
+    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, smallest, largest, request);
     if (failed(found))
       return refuse(FailureKind::Internal, "no plan with another memory was found");
     other = *found;

@@ -29,7 +29,7 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
     return bound;
   }
   const unsigned usual = order.size() <= mostKernelsOfWholeNumbers ? mostKernelsOfWholeNumbers : momentsOfLargeSteps;
-  RecomputationProgram program(graph, order, budgetBytes, options.points ? options.points : usual);
+  RecomputationProgram program(graph, order, budgetBytes, options.points ? options.points : usual, options.countsLanes);
   program.prepareChains();
   RecomputationBound bound;
   bound.points = program.getPoints();
@@ -77,6 +77,20 @@ RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uin
       bound = std::move(integral);
   }
   if (isReached(bound))
+    bound.kind = BoundKind::Exact;
+  return bound;
+}
+
+RecomputationBound boundLanes(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                              double knownSeconds, const BoundOptions &options) {
+  BoundOptions withLanes = options;
+  withLanes.countsLanes = true;
+  withLanes.integral = false;
+  RecomputationBound bound = boundRecomputation(graph, order, budgetBytes, withLanes);
+  double whole = 0;
+  for (const StepOperation &operation : graph.operations)
+    whole += operation.kind == StepOperation::Kind::Computes ? operation.seconds : 0;
+  if (knownSeconds <= bound.seconds + nearly * whole)
     bound.kind = BoundKind::Exact;
   return bound;
 }

@@ -10,8 +10,8 @@
 // 4. bytes while k runs again: its operands, results and workspace, and what was
 //    carried through the whole interval (S − R of it);
 // 5. after every program point, along a chain of values of which the first is read
-//    later: it is there, or what it is made from is, or that is recomputed later,
-//    and so on. Without it a share of one value, kept for long, would serve to
+//    later: it is there, or loaded later, or what it is made from is, or that is
+//    recomputed later, and so on. Without it a share of one value, kept for long, would serve to
 //    make many shares of another, one after the other. There are far more chains
 //    than rows: those that a solution violates are added (findViolatedChains);
 // 6. of whole numbers, where no order of what runs again in an interval is within
@@ -40,17 +40,18 @@ constexpr double leastViolation = 0.05;
 } // namespace
 
 RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order,
-                                           uint64_t budgetBytes, unsigned mostMoments)
-    : graph(graph), order(order), budget(std::max<uint64_t>(budgetBytes, 1)) {
+                                           uint64_t budgetBytes, unsigned mostMoments, bool countsLanes)
+    : graph(graph), order(order), budget(std::max<uint64_t>(budgetBytes, 1)), countsLanes(countsLanes) {
   for (const StepOperation &operation : graph.operations)
-    secondsOfOne += operation.seconds;
+    secondsOfOne += operation.kind == StepOperation::Kind::Computes ? operation.seconds : 0;
   secondsOfOne = std::max(secondsOfOne, 1e-30);
   findLives();
   chooseMoments(std::max(mostMoments, 1u), budget);
   stride = std::max(graph.values.size(), graph.operations.size() + graph.reruns.size());
-  for (std::vector<Term> *terms : {&resident, &after, &again})
+  for (std::vector<Term> *terms : {&resident, &after, &again, &back})
     terms->assign((points.size() + 1) * stride, zero);
   for (unsigned interval = 0; interval <= points.size(); ++interval) {
+    firstColumns.push_back(int32_t(program.columns.size()));
     addColumns(interval);
     addNeeds(interval);
     if (interval < points.size()) {
@@ -58,6 +59,8 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
       countReruns(interval);
     }
   }
+  if (countsLanes)
+    addLaneRows();
 }
 
 void RecomputationProgram::findLives() {
@@ -66,12 +69,16 @@ void RecomputationProgram::findLives() {
   lastRead.assign(numValues, -1);
   until.assign(numValues, -1);
   maker.assign(numValues, none);
+  loader.assign(numValues, none);
+  for (const StepOperation &operation : graph.operations)
+    for (uint32_t load : countsLanes ? operation.loads : std::vector<uint32_t>())
+      loader[graph.reruns[load].writes.front()] = load;
   deadline.assign(numOps, never);
   rerunFrom.assign(numOps, never);
   rerunUntil.assign(numOps, -1);
   isManaged.assign(numValues, false);
   for (uint32_t op = 0; op < numOps; ++op) {
-    leastSeconds.push_back(graph.at(op).seconds);
+    leastSeconds.push_back(graph.at(op).kind == StepOperation::Kind::Computes ? graph.at(op).seconds : 0);
     leastWorkspace.push_back(graph.workspace(op));
   }
   for (uint32_t op = 0; op < graph.operations.size(); ++op)
@@ -166,6 +173,7 @@ void RecomputationProgram::addSupply(Term left, unsigned interval, uint32_t valu
   const double constant = addTerm(left, 1) + addTerm(come, -1);
   if (maker[value] != none)
     addTerm(at(again, interval, maker[value]), -1);
+  addTerm(at(back, interval, value), -1);
   program.endRow(-LinearProgram::infinity, -constant);
 }
 
@@ -176,6 +184,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
       at(again, interval, op) = program.addColumn(leastSeconds[op] / secondsOfOne, 0, 1);
   for (uint32_t op : wholes)
     addWhole(interval, op);
+  addLoads(interval);
   if (interval == points.size())
     return;
   const int64_t now = points[interval];
@@ -190,7 +199,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
       at(after, interval, value) = kept || until[value] > now ? one : zero;
       continue;
     }
-    if (kept || (maker[value] == none && now <= lastRead[value])) {
+    if (kept || (!canReturn(value) && now <= lastRead[value])) {
       term = one;
     } else if (now <= until[value]) {
       const bool isRead = lastRead[value] >= now &&
@@ -208,7 +217,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
         });
     if (until[value] <= now)
       rest = zero;
-    else if (handedOn && !(maker[value] == none && lastRead[value] > now))
+    else if (handedOn && (canReturn(value) || lastRead[value] <= now))
       rest = program.addColumn(0, 0, 1);
   }
 }
@@ -302,12 +311,18 @@ void RecomputationProgram::countMoment(unsigned interval) {
 }
 
 void RecomputationProgram::prepareChains() {
-  everAgain.assign((points.size() + 1) * stride, zero);
+  sumLater(again, reruns, everAgain);
+  sumLater(back, managed, everBack);
+}
+
+void RecomputationProgram::sumLater(const std::vector<Term> &terms, const std::vector<uint32_t> &items,
+                                    std::vector<Term> &sums) {
+  sums.assign((points.size() + 1) * stride, zero);
   for (unsigned interval = points.size() + 1; interval-- > 0;)
-    for (uint32_t op : reruns) {
-      const Term here = at(again, interval, op),
-                 later = interval < points.size() ? at(everAgain, interval + 1, op) : zero;
-      Term &sum = at(everAgain, interval, op);
+    for (uint32_t item : items) {
+      const Term here = at(terms, interval, item),
+                 later = interval < points.size() ? at(sums, interval + 1, item) : zero;
+      Term &sum = at(sums, interval, item);
       if (here == zero || later == zero) {
         sum = here == zero ? later : here;
         continue;
@@ -352,11 +367,15 @@ LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &c
   std::vector<Link> links(graph.values.size());
   // Of an operation: what it runs again in all intervals after the program point.
   std::vector<double> later(graph.operations.size() + graph.reruns.size(), 0);
+  // Of a value: what of it is loaded there.
+  std::vector<double> laterBack(graph.values.size(), 0);
   const std::vector<uint32_t> operandsFirst = sortByMakers();
   std::vector<uint32_t> violated;
   for (unsigned interval = points.size(); interval-- > 0;) {
     for (uint32_t op : reruns)
       later[op] += share(at(again, interval + 1, op));
+    for (uint32_t value : managed)
+      laterBack[value] += share(at(back, interval + 1, value));
     const int64_t now = points[interval];
     violated.clear();
     for (uint32_t value : operandsFirst) {
@@ -367,7 +386,7 @@ LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &c
       for (uint32_t read : graph.at(maker[value]).reads)
         if (links[read].sum < link.sum)
           link = {links[read].sum, read};
-      link.sum += share(at(after, interval, value));
+      link.sum += share(at(after, interval, value)) + laterBack[value];
       if (lastRead[value] > now && link.next != none && link.sum < 1 - leastViolation)
         violated.push_back(value);
     }
@@ -379,7 +398,11 @@ LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &c
         known += term == one;
       };
       uint32_t last = value;
-      for (add(at(after, interval, last)); links[last].next != none; add(at(after, interval, last)))
+      auto addLink = [&] {
+        add(at(after, interval, last));
+        add(at(everBack, interval + 1, last));
+      };
+      for (addLink(); links[last].next != none; addLink())
         last = links[last].next;
       add(at(everAgain, interval + 1, maker[last]));
       cuts.endRow(1 - known, LinearRows::infinity);
@@ -420,13 +443,15 @@ void RecomputationProgram::countReruns(unsigned interval) {
     const Term term = at(resident, interval, value);
     if (term == zero || begins[value] > before)
       continue;
-    const Term made = maker[value] == none ? zero : at(again, interval, maker[value]);
+    const Term made = maker[value] == none ? zero : at(again, interval, maker[value]),
+               loaded = at(back, interval, value);
     Term share = term;
-    if (made != zero) {
+    if (made != zero || loaded != zero) {
       share = program.addColumn(0, 0, 1);
       program.addEntry(share, 1);
       const double constant = addTerm(term, -1);
-      program.addEntry(made, 1);
+      addTerm(made, 1);
+      addTerm(loaded, 1);
       program.endRow(-constant, LinearProgram::infinity);
     }
     carried.push_back({value, share});

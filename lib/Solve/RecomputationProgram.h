@@ -14,15 +14,17 @@ namespace lowtide::solve {
 
 /// Bytes are counted at program points: instructions of the order, all or a choice of them. Between two program points
 /// lies an interval. Columns, each a share of 0 … 1: value v is there while the program point's instruction runs (S),
-/// is still there after it (A, where that differs), operation k runs again in the interval (R). Every schedule in the
-/// order gives such columns: what costs least among them is a lower bound.
+/// is still there after it (A, where that differs), operation k runs again in the interval (R), v is loaded from
+/// another memory in it (L). Every schedule in the order gives such columns: what costs least among them is a lower
+/// bound.
 class RecomputationProgram {
 public:
-  /// `order` runs every operation once and is valid.
+  /// `order` runs every operation once and is valid. `countsLanes`: values may be loaded (addLoads), and what costs is
+  /// the time of the step beyond its operations (LaneRows.cpp), with which two copies and an operation may run at once.
   RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
-                       unsigned mostMoments);
+                       unsigned mostMoments, bool countsLanes = false);
 
-  /// Cost 1 is the time of the order.
+  /// Cost 1 is the time of the order's operations.
   const LinearProgram &get() const { return program; }
   double getSecondsOfOne() const { return secondsOfOne; }
   unsigned getPoints() const { return points.size(); }
@@ -55,6 +57,10 @@ private:
   /// The parts of `op` take as much as each alone or as the whole, whichever is less.
   void addWhole(unsigned interval, uint32_t op);
   void addNeeds(unsigned interval);
+  /// Columns of loads in the interval.
+  void addLoads(unsigned interval);
+  /// Lets the program minimize what a step takes with its lanes.
+  void addLaneRows();
   void countMoment(unsigned interval);
   void countReruns(unsigned interval);
   /// Managed values, each after those that it is made from: of one instruction, too, parts read parts.
@@ -89,8 +95,9 @@ private:
   std::vector<char> isManaged;
   /// Per value: position of its producer, of its last reader, and the last at which it can be of use.
   std::vector<int64_t> begins, lastRead, until;
-  /// Per value, what makes it again; none: UINT32_MAX.
-  std::vector<uint32_t> maker;
+  /// Per value, what makes it again, and what loads it, a number of the graph's reruns; none: UINT32_MAX.
+  std::vector<uint32_t> maker, loader;
+  bool canReturn(uint32_t value) const { return maker[value] != UINT32_MAX || loader[value] != UINT32_MAX; }
   /// Per operation and rerun, the position from which it cannot run again.
   std::vector<int64_t> deadline;
   /// Those that can run again, and when the first of their results is made, and the last of them is of use.
@@ -101,8 +108,13 @@ private:
   /// Per operation and rerun, the seconds and workspace that it counts with: of a part no more than of the whole.
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;
+  /// Adds what of `terms` (by item) comes in this interval or a later one.
+  void sumLater(const std::vector<Term> &terms, const std::vector<uint32_t> &items, std::vector<Term> &sums);
   /// By interval and value, or operation; `everAgain`: in this interval or a later one, once at most.
-  std::vector<Term> resident, after, again, everAgain;
+  std::vector<Term> resident, after, again, everAgain, back, everBack;
+  const bool countsLanes;
+  /// Per interval, its first column.
+  std::vector<int32_t> firstColumns;
 };
 
 } // namespace lowtide::solve

@@ -240,8 +240,8 @@ def other_curve_of(table):
     for plan in table["plans"]:
         others = [plan["baselines"][name] for name in names]
         moved = [f"{plan[key] / MIB:.1f}" for key in ("stored_bytes", "loaded_bytes")]
-        rows.append([f"{plan['budget_bytes'] / MIB:.1f}", f"+{plan['time_percent']:.1f} %", *moved,
-                     *("–" if percent is None else f"+{percent:.1f} %" for percent in others)])  # fmt: skip
+        rows.append([f"{plan['budget_bytes'] / MIB:.1f}", f"{plan['time_percent']:+.1f} %", *moved,
+                     *("–" if percent is None else f"{percent:+.1f} %" for percent in others)])  # fmt: skip
     return rows
 
 

@@ -23,6 +23,9 @@ struct BoundOptions {
   unsigned points = 0;
   /// Whole numbers: as good as exact, for small steps. Holds within the solver's tolerance, 1e-6 of a step.
   bool integral = false;
+  /// Values may wait in another memory (addLoads): the bound is of the step's time with its lanes, beyond that of its
+  /// operations. Not with whole numbers.
+  bool countsLanes = false;
   /// Time for the solver. When it is over, what is known by then is the bound.
   double seconds = 120;
 };
@@ -64,6 +67,12 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
 /// the integer program's: the larger of both. `knownSeconds`: what a schedule within the budget is known to spend.
 RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                      double knownSeconds = std::numeric_limits<double>::infinity());
+
+/// What no schedule with `order`, loads and stores that stays within `budgetBytes` does without: seconds of the step
+/// with its lanes beyond those of its operations. `knownSeconds`: what a schedule is known to take beyond them.
+RecomputationBound boundLanes(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                              double knownSeconds = std::numeric_limits<double>::infinity(),
+                              const BoundOptions &options = {});
 
 /// What the bound stands on, in words: "exact", or "relaxation; bytes counted at 64 of 571 kernels; the solver's time
 /// was over".

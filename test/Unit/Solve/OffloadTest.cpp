@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "RandomSteps.h"
 #include "lowtide/Solve/Blocks.h"
+#include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/OffloadBaselines.h"
+#include "lowtide/Solve/RecomputationBound.h"
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -274,6 +276,82 @@ TEST(OffloadBaselines, StoreWhatTheySay) {
   EXPECT_EQ(find(OffloadStrategy::StoreFractions, 384).size(), 8u);
   // Nothing that is no faster than what is known.
   EXPECT_FALSE(baselines.find(OffloadStrategy::StoreAll, 512, 2 * page, 6));
+}
+
+TEST(LaneBound, IsWhatOneSmallStepTakes) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  // All of it is there at once; c, a and d never are in 64 bytes.
+  const StepGraph graph = waitingStep();
+  const Schedule order = originalSchedule(graph);
+  EXPECT_DOUBLE_EQ(boundLanes(graph, order, 256).seconds, 0);
+  EXPECT_TRUE(boundLanes(graph, order, 64).isInfeasible);
+  // What lies in the other memory passes the lane, whatever else happens.
+  StepBuilder b;
+  uint32_t w = b.argument(0);
+  uint32_t loaded = b.operation({w}, 640, 1);
+  b.graph.operations[0].kind = StepOperation::Kind::Loads;
+  uint32_t y = b.operation({loaded}, 64, 1);
+  b.graph.values[y].kept = true;
+  addLoads(b.graph, slow, slow);
+  const RecomputationBound bound = boundLanes(b.graph, originalSchedule(b.graph), 1 << 20, 10.1);
+  EXPECT_NEAR(bound.seconds, slow.getSeconds(640) - 1, 1e-6);
+  EXPECT_EQ(bound.kind, BoundKind::Relaxation);
+  EXPECT_EQ(boundLanes(b.graph, originalSchedule(b.graph), 1 << 20, 9.1).kind, BoundKind::Exact);
+}
+
+TEST(LaneBound, NoPlanTakesLess) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  unsigned tight = 0, moved = 0;
+  double sumWith = 0, sumWithout = 0;
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    StepGraph graph = randomStep(random, 3 + seed % 6);
+    const StepGraph plain = graph;
+    const double rate = double(1 << random() % 12);
+    addLoads(graph, {0.1, rate}, {0.1, rate});
+    PackingOptions options;
+    options.effort = 100'000;
+    SolvedSteps solved(options);
+    SolvedStep &alone = solved.get(plain);
+    const FittedSchedule &whole = alone.front.getLargest();
+    const uint64_t least = findLowerBound(plain).bytes, most = whole.timeline.peakBytes;
+    for (uint64_t budget : {least, (least + most) / 2}) {
+      const RecomputationBound bound = boundLanes(graph, whole.schedule, budget);
+      double best = INFINITY;
+      if (const PackedPlan *found = alone.plans.find(budget))
+        best = found->plan.timeline.seconds;
+      for (const StepGraph &offload : listOffloadGraphs(graph))
+        if (std::optional<PackedPlan> found =
+                findFastestLanes(solved.get(offload), budget, UINT64_MAX, page, options, best)) {
+          best = found->plan.timeline.seconds;
+          moved += found->plan.timeline.loaded > 0;
+        }
+      const OffloadBaselines baselines(graph, whole, page, options);
+      for (auto strategy : {OffloadStrategy::StoreAll, OffloadStrategy::StoreLargest, OffloadStrategy::StoreLayers})
+        if (std::optional<PackedPlan> found = baselines.find(strategy, budget, UINT64_MAX, best))
+          best = found->plan.timeline.seconds;
+      if (bound.isInfeasible) {
+        EXPECT_EQ(best, INFINITY) << budget;
+        continue;
+      }
+      EXPECT_LE(whole.timeline.seconds + bound.seconds, best * (1 + 1e-9)) << budget;
+      tight += whole.timeline.seconds + bound.seconds > 0.95 * best;
+      // Where a copy takes longer than the whole step, little is loaded: it comes near the bound of recomputation.
+      StepGraph still = plain;
+      addLoads(still, {1e3, 1e3}, {1e3, 1e3});
+      const RecomputationBound without = boundRecomputation(plain, whole.schedule, budget),
+                               with = boundLanes(still, whole.schedule, budget);
+      if (!without.isInfeasible && without.isSolved && with.isSolved) {
+        EXPECT_LE(with.seconds, without.seconds + 1e-6 * whole.timeline.seconds) << budget;
+        sumWith += with.seconds;
+        sumWithout += without.seconds;
+      }
+    }
+  }
+  EXPECT_GT(moved, 8u);
+  EXPECT_GT(tight, 10u);
+  EXPECT_GT(sumWith, 0.8 * sumWithout);
 }
 
 } // namespace

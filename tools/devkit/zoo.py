@@ -28,9 +28,10 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   eval     the TorchScript exporter, in inference form, to the logits; the loss is added by --loss
   dynamo   the current exporter, with the loss
   plain    the same with optimize=False (not among the default three)
+  preserve the TorchScript exporter, in the form that the module is in
   train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
-  train-open, dynamo18-open ...   with open first dimensions
-  train-unfolded, eval13-unfolded ...   with do_constant_folding=False
+  train-open, eval13-unfolded-inputs ...   with options: open first dimensions; do_constant_folding=False;
+           keep_initializers_as_inputs=True; external (dynamo, plain), data in a file beside the model
 
   holds            everything agrees
   warns            something differs, and the import warned
@@ -43,8 +44,10 @@ options:
   --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
   --exports=LIST      train,eval,dynamo (the first three); also with an opset, -open, -unfolded
   --cleaners[=LIST]   also every file as cleaners write it: onnxslim,onnxsim unless listed; there are also onnxruntime (basic
-                      optimizations), onnxscript (its optimizer), extract (onnx.utils.extract_model of the whole), convert
-                      (ONNX's version converter, to the next version)
+                      optimizations), ort2, ort3 (extended and all), onnxscript (its optimizer), extract
+                      (onnx.utils.extract_model of the whole), convert, newest, down (ONNX's version converter, to the next
+                      version, opset 25, or below 18 or 15), merge (onnx.compose, another model in front), float16
+                      (onnxruntime's converter), inferred (shapes), external (data in a file beside it)
   --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
   --limit=N           no more than N cases
   --sample=N          every Nth case
@@ -56,8 +59,9 @@ options:
   --list              print the cases
 """
 STATES = ("holds", "warns", "refused", "silently wrong", "crash", "export failed")
-EXPORTS = ("train", "eval", "dynamo", "plain")
-CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "onnxscript", "extract", "convert")
+EXPORTS = ("train", "eval", "dynamo", "plain", "preserve")
+OPTIONS = ("open", "unfolded", "inputs", "external")
+CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
 REFUSALS = range(1, 9)
 
 
@@ -192,7 +196,7 @@ def main(argv):
 
 
 def sweep(options):
-    if unknown := {how for how in options.exports if not re.fullmatch(rf"({'|'.join(EXPORTS)})\d*(-open)?(-unfolded)?", how)}:
+    if unknown := {how for how in options.exports if not re.fullmatch(rf"({'|'.join(EXPORTS)})\d*(-({'|'.join(OPTIONS)}))*", how)}:
         raise Failure(f"error: no export '{sorted(unknown)[0]}'; there are {', '.join(EXPORTS)}")
     if unknown := set(options.cleaners) - set(CLEANERS):
         raise Failure(f"error: no cleaner '{sorted(unknown)[0]}'; there are {', '.join(CLEANERS)}")

@@ -77,34 +77,40 @@ def write_record(case, body, feeds, path, torch):
 
 
 def export(case, body, feeds, path, how, torch):
-    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not; open: inputs have open first dimensions; unfolded: TorchScript's exporter evaluates nothing."""
+    """One file, as `tools/dev zoo` names it: the exporter, an opset, and options."""
     feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
-    how, opset, is_open, unfolded = re.fullmatch(r"([a-z]+?)(\d*)(-open)?(-unfolded)?", how).groups()
+    how, opset, words = re.fullmatch(r"([a-z]+)(\d*)((?:-[a-z]+)*)", how).groups()
+    options = set(words.split("-"))
     to_logits = how == "eval" and not case.ends_in_loss
     outputs = ["logits" if to_logits else "loss"]
     if to_logits:
         feeds = dict(list(feeds.items())[:-1])
     module = shell_of(case, body, torch, with_loss=not to_logits).train(how != "eval")
-    shared = dict(input_names=list(feeds), output_names=outputs)
-    if is_open and how in ("dynamo", "plain"):
+    shared = dict(input_names=list(feeds), output_names=outputs, keep_initializers_as_inputs="inputs" in options)
+    if "open" in options and how in ("dynamo", "plain"):
         shared["dynamic_shapes"] = tuple({0: torch.export.Dim.AUTO} if value.dim() else None for value in feeds.values())
-    elif is_open:
+    elif "open" in options:
         shared["dynamic_axes"] = {name: {0: f"rows_of_{name}"} for name, value in feeds.items() if value.dim()}
     if how in ("dynamo", "plain"):
         shared |= dict(opset_version=int(opset)) if opset else {}
-        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data=False, verbose=False, **shared)
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data="external" in options, verbose=False, **shared)
     else:
-        mode = torch.onnx.TrainingMode.EVAL if how == "eval" else torch.onnx.TrainingMode.TRAINING
-        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), do_constant_folding=not unfolded, **shared)
+        mode = dict(eval=torch.onnx.TrainingMode.EVAL, train=torch.onnx.TrainingMode.TRAINING, preserve=torch.onnx.TrainingMode.PRESERVE)[how]
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), do_constant_folding="unfolded" not in options, **shared)
 
 
-def optimize_as_runtime(model, path, cleaned):
-    import onnxruntime
+def optimize_as_runtime(level):
+    """A cleaner: ONNX Runtime's optimizations up to a level."""
 
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath, options.intra_op_num_threads, options.log_severity_level = str(cleaned), 1, 4
-    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    def run(model, path, cleaned):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_ENABLE_{level}")
+        options.optimized_model_filepath, options.intra_op_num_threads, options.log_severity_level = str(cleaned), 1, 4
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    return run
 
 
 def extract(model, path, cleaned):
@@ -146,19 +152,67 @@ def optimize(model):
     return onnxscript.optimizer.optimize(model)
 
 
-def convert(model):
-    import onnx.version_converter
+def convert(version):
+    """A cleaner: another version of the standard operators, by what the present one becomes."""
 
-    return onnx.version_converter.convert_version(model, 1 + next(s.version for s in model.opset_import if not s.domain))
+    def run(model):
+        import onnx.version_converter
+
+        return onnx.version_converter.convert_version(model, version(next(s.version for s in model.opset_import if not s.domain)))
+
+    return save_of(run)
+
+
+def merge(model, path, cleaned):
+    """Another model in front, which changes nothing: names of this one get a prefix."""
+    import onnx
+    import onnx.compose
+
+    prefix, held = "net/", {tensor.name for tensor in model.graph.initializer}
+    inputs = [given for given in model.graph.input if given.name not in held]
+    outputs = [onnx.ValueInfoProto.FromString(given.SerializeToString()) for given in inputs]
+    for output in outputs:
+        output.name += "_prepared"
+    nodes = [onnx.helper.make_node("Identity", [given.name], [output.name]) for given, output in zip(inputs, outputs)]
+    front = onnx.helper.make_model(onnx.helper.make_graph(nodes, "front", inputs, outputs), opset_imports=model.opset_import, ir_version=model.ir_version)
+    links = [(output.name, prefix + given.name) for given, output in zip(inputs, outputs)]
+    onnx.save(onnx.compose.merge_models(front, onnx.compose.add_prefix(model, prefix), io_map=links), cleaned)
+
+
+def halve(model):
+    """Numbers in 16 bits, as onnxconverter-common writes them; inputs and outputs stay."""
+    from onnxruntime.transformers import float16
+
+    return float16.convert_float_to_float16(model, keep_io_types=True)
+
+
+def infer(model):
+    import onnx.shape_inference
+
+    return onnx.shape_inference.infer_shapes(model, data_prop=True)
+
+
+def move_out(model, path, cleaned):
+    import onnx
+
+    onnx.save(model, cleaned, save_as_external_data=True, location=cleaned.name + ".data", size_threshold=0)
 
 
 CLEANERS = {
     "onnxslim": save_of(slim),
     "onnxsim": simplify,
-    "onnxruntime": optimize_as_runtime,
+    "onnxruntime": optimize_as_runtime("BASIC"),
+    "ort2": optimize_as_runtime("EXTENDED"),
+    "ort3": optimize_as_runtime("ALL"),
     "onnxscript": save_of(optimize),
     "extract": extract,
-    "convert": save_of(convert),
+    "convert": convert(lambda version: version + 1),
+    "newest": convert(lambda version: 25),
+    "down": convert(lambda version: 18 if version > 18 else 15 if version > 15 else 13),
+    "merge": merge,
+    "float16": save_of(halve),
+    "inferred": save_of(infer),
+    "external": move_out,
 }
 
 

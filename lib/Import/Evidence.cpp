@@ -147,6 +147,12 @@ bool lowtide::isOfCurrentExporter(const ::onnx::GraphProto &graph) {
                       [](const ::onnx::NodeProto &node) { return StringRef(node.name()).starts_with("node_"); });
 }
 
+bool lowtide::namesItsValue(const ::onnx::NodeProto &node) {
+  StringRef name = node.name();
+  return name.consume_front("node_") && !name.empty() && !isUpper(name[0]) && node.output_size() == 1 &&
+         node.output(0) == name;
+}
+
 bool lowtide::isEvaluatedName(StringRef name) {
   StringRef op = findEvaluatedOperator(name);
   return name.starts_with("onnx::") || (!op.empty() && !op.starts_with("Constant") && op != "Range");

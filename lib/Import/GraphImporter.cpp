@@ -108,32 +108,33 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
 
 /// Which reads of a shared initializer are this tensor's, so that it can get one of its own.
 void GraphImporter::noteUses(const InitializerInfo &info, SmallVectorImpl<NamedAttribute> &attrs) {
-  SmallVector<StringRef> nodes;
+  SmallVector<Attribute> nodes;
   SmallVector<int64_t> operands;
   for (const InitializerUse &use : info.uses) {
     auto named = llvm::find_if(use.node->output(), [](const std::string &name) { return !name.empty(); });
     if (named == use.node->output().end())
       continue;
-    nodes.push_back(*named);
+    nodes.push_back(builder.getStringAttr(file.nameInFile(*named)));
     operands.push_back(use.operand);
   }
-  attrs.push_back(builder.getNamedAttr("onnx.use_nodes", builder.getStrArrayAttr(nodes)));
+  attrs.push_back(builder.getNamedAttr("onnx.use_nodes", builder.getArrayAttr(nodes)));
   attrs.push_back(builder.getNamedAttr("onnx.use_operands", builder.getDenseI64ArrayAttr(operands)));
 }
 
 /// Which other initializers hold the same tensor transposed.
 void GraphImporter::noteViews(size_t index, SmallVectorImpl<NamedAttribute> &attrs) {
-  SmallVector<StringRef> names;
+  SmallVector<Attribute> names;
   SmallVector<int64_t> permutations;
   for (const InitializerInfo &view : infos) {
-    if (view.viewOf != index || llvm::is_contained(names, view.tensor))
+    Attribute name = builder.getStringAttr(file.nameInFile(view.tensor));
+    if (view.viewOf != index || llvm::is_contained(names, name))
       continue;
-    names.push_back(view.tensor);
+    names.push_back(name);
     permutations.append(view.transposed.begin(), view.transposed.end());
   }
   if (names.empty())
     return;
-  attrs.push_back(builder.getNamedAttr("onnx.view_initializers", builder.getStrArrayAttr(names)));
+  attrs.push_back(builder.getNamedAttr("onnx.view_initializers", builder.getArrayAttr(names)));
   attrs.push_back(builder.getNamedAttr("onnx.view_permutations", builder.getDenseI64ArrayAttr(permutations)));
 }
 
@@ -172,7 +173,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
       continue;
     SmallVector<NamedAttribute> attrs;
     auto attr = [&](StringRef name, Attribute value) { attrs.push_back(builder.getNamedAttr(name, value)); };
-    attr("onnx.initializer", builder.getStringAttr(info.tensor));
+    attr("onnx.initializer", builder.getStringAttr(file.nameInFile(info.tensor)));
     attr("onnx.role", builder.getStringAttr(stringifyRole(info.role)));
     attr("onnx.parameter", builder.getStringAttr(info.name));
     if (!info.tied.empty()) {
@@ -186,7 +187,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     if (info.sourceRows)
       attr("onnx.source_rows", builder.getDenseI64ArrayAttr({info.sourceRows->first, info.sourceRows->second}));
     if (info.unfolded) {
-      attr("onnx.folded_into", builder.getStringAttr(info.unfolded->tensor));
+      attr("onnx.folded_into", builder.getStringAttr(file.nameInFile(info.unfolded->tensor)));
       if (!info.unfolded->runs.empty())
         attr("onnx.folded_runs", builder.getDenseI64ArrayAttr(info.unfolded->runs));
       SmallVector<StringRef> functions(info.unfolded->functions.begin(), info.unfolded->functions.end());
@@ -197,8 +198,9 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
       noteUses(info, attrs);
     noteViews(index, attrs);
     if (!info.images.empty())
-      attr("onnx.image_initializers",
-           builder.getStrArrayAttr(SmallVector<StringRef>(info.images.begin(), info.images.end())));
+      attr("onnx.image_initializers", builder.getArrayAttr(llvm::map_to_vector(info.images, [&](StringRef image) {
+        return Attribute(builder.getStringAttr(file.nameInFile(image)));
+      })));
     add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);
   }
 

@@ -27,13 +27,6 @@ using ::onnx::NodeProto;
 
 static constexpr StringLiteral remedy = "compile the exporter's own file: the cleaner is not needed";
 
-/// Whether the node is called after the one value that it gives: `node_linear_3` gives `linear_3`.
-static bool namesItsValue(const NodeProto &node) {
-  StringRef name = node.name();
-  return name.consume_front("node_") && !name.empty() && !isUpper(name[0]) && node.output_size() == 1 &&
-         node.output(0) == name;
-}
-
 /// Whether the node gives a value that was one of several results of an operation (`getitem_4`), and is no part of such
 /// an operation (`node_native_dropout__1`): a cleaner took the operation away and left its result's name.
 static bool tookResultName(const NodeProto &node) {
@@ -49,8 +42,9 @@ std::string lowtide::findCleaner(const ModelProto &model) {
     return "";
   if (any_of(model.metadata_props(), [](const auto &prop) { return StringRef(prop.key()).starts_with("onnxsim."); }))
     return "onnx-simplifier";
-  if (StringRef(model.producer_version()).contains("onnx.utils.extract_model"))
-    return "onnx.utils.extract_model";
+  for (const char *signer : {"onnx.utils.extract_model", "onnx.compose.merge_models"})
+    if (StringRef(model.producer_version()).contains(signer))
+      return signer;
   if (any_of(model.opset_import(), [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; }))
     return "onnxruntime";
   if (any_of(graph.node(), [](const NodeProto &node) {

@@ -9,6 +9,7 @@
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
 #include "PackedTensors.h"
+#include "Prefixes.h"
 #include "Recoveries.h"
 #include "Spelling.h"
 #include "StepSignature.h"
@@ -93,17 +94,20 @@ LogicalResult OnnxFile::loadText(StringRef text) {
   return prepare();
 }
 
-/// `onnx.utils.extract_model` signs with its own name what it cuts out of a file. Where values still go by the names of
-/// PyTorch's exporters, PyTorch is the producer: what it means by an operator (running variances) does not change.
+/// Tools that take files apart or put them together sign them with their own names. Where values still go by the names
+/// of PyTorch's exporters, PyTorch is the producer: what it means by an operator (running variances) does not change.
 static void restoreProducer(ModelProto &model) {
-  const std::string extractor = "onnx.utils.extract_model";
-  if (model.producer_name() != extractor ||
-      (!isOfCurrentExporter(model.graph()) && llvm::none_of(model.graph().node(), [](const ::onnx::NodeProto &node) {
+  const std::string signer = model.producer_name();
+  if (signer == "pytorch" || signer == "tf2onnx")
+    return;
+  const bool isExtracted = signer == "onnx.utils.extract_model" && isOfCurrentExporter(model.graph());
+  if (!isExtracted && llvm::none_of(model.graph().node(), namesItsValue) &&
+      llvm::none_of(model.graph().node(), [](const ::onnx::NodeProto &node) {
         return node.output_size() && findEvaluatedOperator(node.output(0)) == node.op_type();
-      })))
+      }))
     return;
   model.set_producer_name("pytorch");
-  model.set_producer_version("by " + extractor);
+  model.set_producer_version(signer.empty() ? signer : "by " + signer);
 }
 
 LogicalResult OnnxFile::prepare() {
@@ -127,9 +131,12 @@ LogicalResult OnnxFile::prepare() {
     return failure();
   if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))
     return failure();
-  restoreProducer(*model);
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
+  if (!isStep(*model)) {
+    originals = removePrefixes(*model->mutable_graph());
+    restoreProducer(*model);
+  }
   liftConstants();
   if (!isStep(*model))
     lowerInputs();
@@ -161,7 +168,7 @@ void OnnxFile::lowerInputs() {
 void OnnxFile::indexInitializers() {
   initializers.clear();
   for (const TensorProto &tensor : model->graph().initializer())
-    initializers[tensor.name()] = &tensor;
+    initializers[tensor.name()] = initializers[nameInFile(tensor.name())] = &tensor;
 }
 
 /// Puts back what the exporter lost, and the parameters that it evaluated into other tensors.
@@ -292,6 +299,11 @@ const TensorProto *OnnxFile::findInitializer(StringRef name) const { return init
 const UnfoldedSource *OnnxFile::findUnfolded(StringRef name) const {
   auto found = unfolded.sources.find(name);
   return found == unfolded.sources.end() ? nullptr : &found->second;
+}
+
+std::string OnnxFile::nameInFile(StringRef name) const {
+  auto original = originals.find(name);
+  return original == originals.end() ? name.str() : original->second;
 }
 
 std::vector<std::string> OnnxFile::findImages(StringRef name) const { return unfolded.images.lookup(name); }

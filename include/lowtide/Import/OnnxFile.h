@@ -57,8 +57,11 @@ public:
   /// itself.
   const std::string &getHeadline() const { return headline; }
 
-  /// The initializer `name`, or null.
+  /// The initializer `name`, or null. Names are those of `getModel`, or of the file.
   const ::onnx::TensorProto *findInitializer(llvm::StringRef name) const;
+
+  /// What the file calls value `name`, from which a prefix may have been taken.
+  std::string nameInFile(llvm::StringRef name) const;
 
   /// Where initializer `name` came from if the file does not hold it; null: it does.
   const UnfoldedSource *findUnfolded(llvm::StringRef name) const;
@@ -102,6 +105,7 @@ private:
   std::unique_ptr<::onnx::ModelProto> model;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   UnfoldedTensors unfolded;
+  llvm::StringMap<std::string> originals; ///< names in the file, by those without a prefix
   std::string headline;
 };
 

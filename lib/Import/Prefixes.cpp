@@ -1,0 +1,122 @@
+//===- Prefixes.cpp - names that a merge of models wrote something in front of ----===//
+//
+// PyTorch's exporters name a node and its value after each other, which tells where their names begin: `node_linear_3`
+// gives `linear_3`, `/net/fc/Gemm` gives `/net/fc/Gemm_output_0`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Prefixes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <set>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+/// `net_` of `net_node_linear_3`, which gives `net_linear_3`.
+static StringRef findOfCurrentExporter(StringRef node, StringRef value) {
+  constexpr StringLiteral mark = "node_";
+  const size_t at = node.find(mark);
+  if (at == StringRef::npos || at == 0)
+    return "";
+  StringRef prefix = node.take_front(at), rest = node.drop_front(at + mark.size());
+  return !rest.empty() && !isUpper(rest[0]) && value.consume_front(prefix) && value == rest ? prefix : StringRef();
+}
+
+/// `net_` of `net_/body/fc/Gemm_1`, which gives `net_/body/fc/Gemm_1_output_0`.
+static StringRef findOfOldExporter(StringRef node, StringRef value, StringRef op) {
+  const size_t twice = node.find("//");
+  StringRef prefix =
+      twice == StringRef::npos ? node.take_until([](char c) { return c == '/'; }) : node.take_front(twice + 1);
+  if (prefix.empty() || prefix.size() == node.size() || !value.consume_front(node) || value != "_output_0")
+    return "";
+  StringRef last = node.rsplit('/').second;
+  if (!last.consume_front(op))
+    return "";
+  return last.empty() || (last.consume_front("_") && !last.empty() && all_of(last, isDigit)) ? prefix : StringRef();
+}
+
+/// Calls `visit` with each node of the graph and of those within.
+static void forEachNode(GraphProto &graph, function_ref<void(NodeProto &)> visitNode,
+                        function_ref<void(GraphProto &)> visitGraph) {
+  visitGraph(graph);
+  for (NodeProto &node : *graph.mutable_node()) {
+    visitNode(node);
+    for (auto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        forEachNode(*attribute.mutable_g(), visitNode, visitGraph);
+      for (GraphProto &inner : *attribute.mutable_graphs())
+        forEachNode(inner, visitNode, visitGraph);
+    }
+  }
+}
+
+StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
+  std::set<std::string> prefixes;
+  for (const NodeProto &node : graph.node())
+    if (node.output_size() == 1)
+      for (StringRef prefix : {findOfCurrentExporter(node.name(), node.output(0)),
+                               findOfOldExporter(node.name(), node.output(0), node.op_type())})
+        if (!prefix.empty())
+          prefixes.insert(prefix.str());
+  StringMap<std::string> originals;
+  if (prefixes.empty())
+    return originals;
+
+  // The longest one that fits: `net_encoder_` before `net_`.
+  auto strip = [&](StringRef name) {
+    for (const std::string &prefix : reverse(prefixes))
+      if (StringRef rest = name; rest.consume_front(prefix) && !rest.empty())
+        return rest;
+    return name;
+  };
+  StringSet<> taken, kept;
+  for (const auto *values : {&graph.input(), &graph.output()})
+    for (const auto &value : *values)
+      kept.insert(value.name());
+  for (const auto &tensor : graph.initializer())
+    kept.erase(tensor.name()); // listed as inputs as well
+  StringMap<std::string> renamed;
+  auto note = [&](StringRef name) {
+    if (!name.empty())
+      taken.insert(name);
+  };
+  forEachNode(
+      graph, [&](NodeProto &node) { for_each(node.output(), note); },
+      [&](GraphProto &inner) {
+        for (const auto *values : {&inner.input(), &inner.output(), &inner.value_info()})
+          for (const auto &value : *values)
+            note(value.name());
+        for (const auto &tensor : inner.initializer())
+          note(tensor.name());
+      });
+  for (const auto &name : SmallVector<StringRef>(taken.keys()))
+    if (StringRef rest = strip(name); rest != name && !kept.contains(name) && taken.insert(rest).second) {
+      renamed[name] = rest.str();
+      originals[rest] = name.str();
+    }
+  auto rename = [&](std::string &name) {
+    if (auto at = renamed.find(name); at != renamed.end())
+      name = at->second;
+  };
+  forEachNode(
+      graph,
+      [&](NodeProto &node) {
+        for (auto *names : {node.mutable_input(), node.mutable_output()})
+          for_each(*names, rename);
+        node.set_name(strip(node.name()).str());
+      },
+      [&](GraphProto &inner) {
+        for (auto *values : {inner.mutable_input(), inner.mutable_output(), inner.mutable_value_info()})
+          for (auto &value : *values)
+            rename(*value.mutable_name());
+        for (auto &tensor : *inner.mutable_initializer())
+          rename(*tensor.mutable_name());
+      });
+  return originals;
+}

@@ -89,6 +89,17 @@ Value GraphImporter::resolve(const NodeProto &node, int index) {
   return lookup(node.input(index));
 }
 
+const InitializerInfo *GraphImporter::findTable(const NodeProto &node) {
+  if (auto info = infoOfUse.find({&node, 0}); info != infoOfUse.end())
+    return &infos[info->second];
+  Value value = node.input_size() ? lookup(node.input(0)) : Value();
+  // Files in 16 bits convert the table first.
+  if (auto cast = value ? value.getDefiningOp<onnx::NodeOp>() : onnx::NodeOp(); cast && cast.getOpType() == "Cast")
+    if (auto at = llvm::find(infoValues, cast->getOperand(0)); at != infoValues.end())
+      return &infos[at - infoValues.begin()];
+  return nullptr;
+}
+
 FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
   const GraphProto &graph = file.getModel().graph();
   OwningOpRef<ModuleOp> module = ModuleOp::create(locate(graph.name().empty() ? "model" : graph.name()));
@@ -347,8 +358,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
                          describeNode(node) + ": attribute " + quoteName(attribute.name()) + " " + fault);
     attributes.push_back(builder.getNamedAttr(attribute.name(), value));
   }
-  if (auto table = infoOfUse.find({&node, 0}); table != infoOfUse.end())
-    if (std::optional<int64_t> row = findPaddingRow(file, node, infos[table->second]))
+  if (const InitializerInfo *table = findTable(node))
+    if (std::optional<int64_t> row = findPaddingRow(file, node, *table))
       attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*row)));
   if (isDetach(node))
     attributes.push_back(builder.getNamedAttr(detachedAttrName, builder.getI64IntegerAttr(1)));

@@ -39,6 +39,8 @@ private:
   /// The value that operand `index` of `node` reads.
   mlir::Value resolve(const ::onnx::NodeProto &node, int index);
   mlir::Value lookup(llvm::StringRef name);
+  /// The initializer in which `node` looks up rows, as it stands or converted to another type; null: none.
+  const InitializerInfo *findTable(const ::onnx::NodeProto &node);
   void define(llvm::StringRef name, mlir::Value value) { scopes.back()[name] = value; }
   /// Remembers the types that the file states; returns the names that are new.
   llvm::SmallVector<llvm::StringRef> noteTypes(const ::onnx::GraphProto &graph);

@@ -30,32 +30,6 @@ using namespace lowtide;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// `val_12`: a step within an operation, as PyTorch's current exporter numbers them; `_v_12`: what onnxsim evaluated;
-/// `scalar_tensor_default_1`, `full_2`: numbers of the program.
-static bool isNumberedValue(StringRef name) {
-  unsigned number;
-  // What onnxslim fuses: `val_12_weight`.
-  if (StringRef stem = name; (stem.consume_back("_weight") || stem.consume_back("_bias")) && isNameOfValue(name))
-    return true;
-  if ((name.consume_front("val_") || name.consume_front("_v_")) && !name.getAsInteger(10, number))
-    return true;
-  return llvm::StringSwitch<bool>(operationName(name))
-      .Cases({"scalar_tensor_default", "scalar_tensor", "lift_fresh_copy", "full", "full_like"}, true)
-      .Default(false);
-}
-
-/// `Gemm_output_0`; not Keras's `attention_output_1/kernel`.
-static bool isNumberedOutput(StringRef name) {
-  StringRef number = name.rsplit("_output_").second;
-  return !number.empty() && llvm::all_of(number, llvm::isDigit);
-}
-
-bool lowtide::isInventedName(StringRef name) {
-  return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
-         name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
-         isNumberedOutput(name) || isNumberedValue(name) || llvm::all_of(name, llvm::isDigit);
-}
-
 /// An operand that configures its operator: a bound, a scale list, a fill
 /// value.
 static bool isSetting(const InitializerUse &use) {
@@ -395,13 +369,21 @@ static bool isNoCount(const OnnxFile &file, const TensorFacts &facts) {
   return value == 0 || value == 1 || value != std::floor(value);
 }
 
+/// Whether the name is of what was evaluated to one element, or moved: `onnx::Mul_36`, where the exporter did it, and
+/// `/net/Gather_output_0`, where a cleaner did.
+static bool isElementTaken(StringRef name) {
+  return name.starts_with("onnx::") ||
+         llvm::is_contained({"Gather", "GatherND", "GatherElements", "Slice", "Split", "Squeeze", "Reshape", "Flatten"},
+                            findEvaluatedOperator(name));
+}
+
 /// Whether a tensor that is left as a constant may be what the exporter made of a parameter: it has an invented name
 /// that is no `Constant` node's, and its values tell nothing.
 static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const InitializerInfo &info) {
   StringRef name = facts.tensor->name();
   return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
          isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
-         (facts.getNumElements() > 1 || (name.starts_with("onnx::") && isNoCount(file, facts))) &&
+         (facts.getNumElements() > 1 || (isElementTaken(name) && isNoCount(file, facts))) &&
          !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts).empty();
 }
 

@@ -24,6 +24,7 @@
 #include "SignedDistances.h"
 #include "TensorData.h"
 #include "WellFormed.h"
+#include "WrittenDropout.h"
 
 #include "onnx/onnx_pb.h"
 
@@ -215,6 +216,7 @@ void lowtide::restoreOperations(GraphProto &graph, Report &report) {
   restoreHiddenRows(graph);
   restoreCosineBounds(graph);
   restoreAngles(graph);
+  restoreWrittenDropout(graph);
   apply(operations, graph, report);
   reportLostMeanings(graph, report);
 }

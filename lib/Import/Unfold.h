@@ -59,6 +59,8 @@ public:
 
   /// Adds a scalar constant of type f32 and returns its name.
   std::string addNumber(float value);
+  /// Adds a scalar truth value and returns its name.
+  std::string addTruth(bool value);
 
   /// Adds an initializer that the file does not hold.
   void addInitializer(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,

@@ -114,6 +114,12 @@ std::string UnfoldingGraph::addIntegers(ArrayRef<int64_t> dims, ArrayRef<int64_t
   return name;
 }
 
+std::string UnfoldingGraph::addTruth(bool value) {
+  std::string name;
+  addConstant({}, TensorProto::BOOL, name).add_int32_data(value);
+  return name;
+}
+
 std::string UnfoldingGraph::addNumber(float value) {
   std::string name;
   addConstant({}, TensorProto::FLOAT, name).set_raw_data(&value, sizeof(value));

@@ -33,20 +33,28 @@ bool lowtide::isDetach(const NodeProto &node) {
   return node.op_type() == "Identity" && StringRef(findProgramOperator(node)).starts_with("aten.detach.");
 }
 
-/// `output` = `input` without its gradient, in the module of `reader`.
-static NodeProto makeDetach(const std::string &name, const std::string &input, const std::string &output,
-                            const NodeProto &reader) {
+NodeProto lowtide::makeDetach(const std::string &name, const std::string &input, const std::string &output,
+                              const NodeProto &reader) {
+  constexpr StringLiteral hierarchyKey = "pkg.torch.onnx.class_hierarchy";
   NodeProto node;
   node.set_op_type("Identity");
   node.set_name(name);
   node.add_input(input);
   node.add_output(output);
+  bool isNoted = false;
   *node.mutable_metadata_props() = reader.metadata_props();
   for (auto &prop : *node.mutable_metadata_props())
-    if (prop.key() == "pkg.torch.onnx.class_hierarchy")
+    if (prop.key() == hierarchyKey) {
       prop.set_value("['aten.detach.default']");
-    else if (prop.key() == "pkg.torch.onnx.fx_node")
+      isNoted = true;
+    } else if (prop.key() == "pkg.torch.onnx.fx_node") {
       prop.set_value("");
+    }
+  if (isNoted)
+    return node;
+  auto &prop = *node.add_metadata_props();
+  prop.set_key(hierarchyKey.str());
+  prop.set_value("['aten.detach.default']");
   return node;
 }
 

@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral detachedAttrName = "detached";
 /// Whether the exporter notes that `node` is the program's `detach`.
 bool isDetach(const ::onnx::NodeProto &node);
 
+/// The node that gives `output` as `input` without its gradient, called `name`, in the module of `reader`.
+::onnx::NodeProto makeDetach(const std::string &name, const std::string &input, const std::string &output,
+                             const ::onnx::NodeProto &reader);
+
 /// Detaches what blocks of the program without gradients (`torch.no_grad`) give to the rest of it. Returns the results
 /// of blocks of which the file does not tell whether they are such, for they convert types as `autocast` does.
 std::vector<std::string> detachBlocks(::onnx::GraphProto &graph);

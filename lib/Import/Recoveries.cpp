@@ -22,6 +22,7 @@
 #include "RepeatedLayers.h"
 #include "ScatterMeans.h"
 #include "SignedDistances.h"
+#include "StraightThrough.h"
 #include "TensorData.h"
 #include "WellFormed.h"
 #include "WrittenDropout.h"
@@ -114,6 +115,10 @@ static const Recovery operations[] = {
      "a value and itself are subtracted or divided, as where the program detaches one of the two and its exporter does "
      "not tell: no gradient flows through {0}",
      "export with dynamo=True and optimize=False"},
+    {restoreStraightThrough, Certainty::Assumed,
+     "the program adds to a value the difference to it of what is made of it, as straight-through estimators do, and "
+     "its exporter does not tell that the difference is detached; it is taken to be: {0}",
+     "export with dynamo=True, whose notes tell"},
     {findNegativePositions, Certainty::Inferred,
      "the program indexes by several tensors, one of them with negative positions, and its exporter added them up as "
      "if "

@@ -7,9 +7,11 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
+using ::onnx::TensorProto;
 
 static constexpr ElementFunction functions[] = {
     {"sub",
@@ -139,6 +141,23 @@ const ElementFunction *lowtide::findElementFunction(StringRef operation) {
 
 bool lowtide::isElementOperation(StringRef operation) {
   return any_of(functions, [&](const ElementFunction &f) { return operation == f.operation; });
+}
+
+std::vector<float> lowtide::valuesOf(const UnfoldingGraph &graph, const TensorProto &tensor) {
+  std::string bytes = tensor.data_type() == TensorProto::FLOAT ? graph.read(tensor).value_or("") : "";
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+std::pair<double, int> lowtide::asWritten(double number) {
+  for (int digits = 1; digits <= 3; ++digits) {
+    double unit = std::pow(10.0, std::floor(std::log10(std::abs(number))) + 1 - digits);
+    double rounded = std::round(number / unit) * unit;
+    if (std::abs(rounded - number) <= 2e-5 * std::abs(number))
+      return {rounded, digits};
+  }
+  return {NAN, 4};
 }
 
 /// A few units in the last place: exporters evaluate by polynomials, and a difference keeps the error of what was

@@ -11,8 +11,12 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include "onnx/onnx_pb.h"
+
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lowtide {
 
@@ -46,6 +50,12 @@ const ElementFunction *findElementFunction(llvm::StringRef operation);
 
 /// Whether some function, with or without a number, is called `operation`.
 bool isElementOperation(llvm::StringRef operation);
+
+/// A number as someone wrote it, of few digits, and how many these are; NAN: it is none.
+std::pair<double, int> asWritten(double number);
+
+/// The f32 values of `tensor`; empty where they cannot be read.
+std::vector<float> valuesOf(const UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 
 /// Whether an exporter that evaluates in f32 may have got `value` where `expected` is right; `scale`: the largest
 /// number that was added on the way.

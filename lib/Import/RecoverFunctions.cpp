@@ -27,14 +27,6 @@ using ::onnx::TensorProto;
 /// Elements of the largest tensors whose values are compared without a note that speaks for it.
 static constexpr int64_t largestCompared = 1 << 20;
 
-/// The f32 values of `tensor`; empty where they cannot be read.
-static std::vector<float> valuesOf(const UnfoldingGraph &graph, const TensorProto &tensor) {
-  std::string bytes = tensor.data_type() == TensorProto::FLOAT ? graph.read(tensor).value_or("") : "";
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
 /// The operations that made the tensor, those aside that move elements.
 static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
   SmallVector<StringRef> operations;
@@ -47,17 +39,6 @@ static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
     add(name);
   add(evaluated.tensor->name());
   return operations;
-}
-
-/// A number as someone wrote it, of few digits, and how many these are; NAN: it is none.
-static std::pair<double, int> asWritten(double number) {
-  for (int digits = 1; digits <= 3; ++digits) {
-    double unit = std::pow(10.0, std::floor(std::log10(std::abs(number))) + 1 - digits);
-    double rounded = std::round(number / unit) * unit;
-    if (std::abs(rounded - number) <= 2e-5 * std::abs(number))
-      return {rounded, digits};
-  }
-  return {NAN, 4};
 }
 
 /// The file's tensor that holds the elements of `entry`, each once, in some order; null: there is none.
@@ -400,7 +381,8 @@ bool lowtide::recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated
       evaluated.parameters.size() == 1 ? findElements(graph, *evaluated.parameters.front(), moved) : nullptr;
   if (!tensor)
     return false;
-  if (unfoldReduction(graph, evaluated, *tensor, operations))
+  if (unfoldReduction(graph, evaluated, *tensor, operations) ||
+      unfoldProducts(graph, *evaluated.tensor, *tensor, operations))
     return true;
   // Its steps and operands may have names, too.
   llvm::erase(operations, StringRef("val"));

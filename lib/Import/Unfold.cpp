@@ -19,6 +19,7 @@
 #include "TensorData.h"
 #include "TensorFlowNames.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -85,6 +86,35 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
       found.erase(name);
     }
   return found;
+}
+
+/// The first dimension of all inputs; 0: they differ, or it is open.
+static int64_t countSamples(const GraphProto &graph) {
+  int64_t samples = 0;
+  for (const auto &input : graph.input()) {
+    const auto &shape = input.type().tensor_type().shape();
+    if (shape.dim_size() == 0)
+      continue;
+    if (!shape.dim(0).has_dim_value() || (samples && shape.dim(0).dim_value() != samples))
+      return 0;
+    samples = shape.dim(0).dim_value();
+  }
+  return samples;
+}
+
+/// Parameters of which every tensor that was evaluated is of it alone.
+static void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images) {
+  llvm::MapVector<const SignatureEntry *, SmallVector<const Evaluated *>> byParameter;
+  for (const Evaluated &each : images)
+    for (const SignatureEntry *entry : each.parameters)
+      byParameter[entry].push_back(&each);
+  const int64_t samples = countSamples(graph.getGraph());
+  for (const auto &[entry, all] : byParameter)
+    if (all_of(all, [&](const Evaluated *each) {
+          return each->parameters.size() == 1 && !graph.isRemoved(each->tensor->name());
+        }))
+      unfoldSeveral(graph, all, samples) || unfoldMixture(graph, all);
+  llvm::erase_if(images, [&](const Evaluated &each) { return graph.isRemoved(each.tensor->name()); });
 }
 
 /// Functions of parameters that the file holds as well.
@@ -291,6 +321,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
       unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
           unfoldWeightNorm(graph, found->second) || unfoldQueryBiases(graph, proto, signature, found->second) ||
+          unfoldSeveral(graph, &found->second, countSamples(proto)) || unfoldMixture(graph, &found->second) ||
           unfoldGathered(graph, found->second);
   for (const auto &[copy, original] : copies)
     if (const TensorProto *tensor = graph.find(copy); graph.isRemoved(original)) {
@@ -319,6 +350,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     return gone;
   });
   recoverAllFunctions(graph, images);
+  unfoldAllOfOne(graph, images);
   if (signature.isPresent()) {
     restoreBiases(graph, proto, signature);
     doubtLostOperations(graph, proto, signature);

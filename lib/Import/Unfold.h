@@ -140,6 +140,15 @@ bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const 
 /// Biases of queries and values that were joined around zeros.
 bool unfoldQueryBiases(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature,
                        const Evaluated &evaluated);
+/// Functions of one parameter, all that the file holds, perhaps repeated for each of `samples`: where one of them can
+/// be inverted, or the file holds the parameter as well, all are computed from it.
+bool unfoldSeveral(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *> evaluated, int64_t samples);
+/// c · a measure of how far a matrix's rows or columns are from orthogonal (|w·wᵀ − 1|), as programs add to their loss:
+/// `image`, made by `operations` of `parameter`, which the file holds.
+bool unfoldProducts(UnfoldingGraph &graph, const ::onnx::TensorProto &image, const ::onnx::TensorProto &parameter,
+                    llvm::ArrayRef<llvm::StringRef> operations);
+/// The softmax of one parameter over all its elements, or its numbers one by one.
+bool unfoldMixture(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *> evaluated);
 /// One function of one variable that can be inverted.
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same for a number, without notes: its name tells the function.

@@ -1,0 +1,120 @@
+//===- SeveralTest.cpp - parameters of which the file holds several functions --------------===//
+//
+// Values are PyTorch's, rounded to f32; `tools/dev zoo --only=report-normal-log-prob` and its neighbours are the real
+// files.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Not;
+
+/// `Normal(u, s.exp()).log_prob(x)` of three samples, s = (0.5, -1): log(exp(s)) and 2 · exp(s)², of which row 1 of the
+/// second begins with `second`.
+static ModelProto makeLogProbability(const std::string &second) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y)
+    <float[3,2] log = {0.5, -1.0, 0.5, -1.0, 0.5, -1.0},
+     float[3,2] mul = {5.4365635, 0.27067056, )" +
+                                second + R"(, 0.27067056, 5.4365635, 0.27067056}> {
+      a = Div(x, mul)
+      y = Sub(a, log)
+    })");
+  setSignature(model, {"s"});
+  setFoldedFrom(model, "log", "['exp', 'expand', 's', 'val_1', 'val_2']");
+  setFoldedFrom(model, "mul", "['exp', 'expand', 'pow_1', 's', 'scalar_tensor_default', 'val_1', 'val_17', 'val_2']");
+  return model;
+}
+
+TEST(Several, AFunctionThatIsRepeatedForEachSampleIsInverted) {
+  Classified result = classify(makeLogProbability("5.4365635"));
+  EXPECT_THAT(result.messages, HasSubstr("taken out of what the exporter evaluated"));
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
+  EXPECT_THAT(result.values["s"], ElementsAre(FloatNear(0.5f, 1e-6f), FloatNear(-1.0f, 1e-6f)));
+}
+
+TEST(Several, RowsThatDifferAreNoFunctionOfOneParameter) {
+  EXPECT_THAT(classify(makeLogProbability("5.5")).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Several, AFunctionWithANumberInsideIsComputedNextToItsParameter) {
+  // exp(-2 s); with exp(-2.1234567 s) nothing tells that it is one.
+  auto make = [](const std::string &image) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] s = {0.5, -0.25, 0.125, -1.0}, float[4] exp = {)" +
+                                  image + R"(}> {
+        a = Mul(x, exp)
+        y = Add(a, s)
+      })");
+    setSignature(model, {"s"});
+    setFoldedFrom(model, "exp", "['mul', 's', 'scalar_tensor_default', 'val_1']");
+    return classify(model);
+  };
+  Classified result = make("0.36787945, 1.6487213, 0.77880079, 7.3890562");
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
+  EXPECT_THAT(make("0.34586, 1.70038, 0.76688, 8.36").messages, HasSubstr("is in the file twice"));
+}
+
+/// Three numbers of one softmax, read one by one; `last` completes them to one.
+static ModelProto makeMixture(const std::string &last, const std::string &sources) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y) <float select = {0.2}, float select_1 = {0.5}, float select_2 = {)" +
+                                last + R"(}> {
+      a = Mul(x, select_1)
+      b = Mul(a, select)
+      y = Mul(b, select_2)
+    })");
+  setSignature(model, {"w"});
+  for (const char *name : {"select", "select_1", "select_2"})
+    setFoldedFrom(model, name, sources);
+  return model;
+}
+
+TEST(Several, NumbersOfASoftmaxAreOneParameter) {
+  Classified result = classify(makeMixture("0.3", "['softmax', 'val_0', 'w']"));
+  EXPECT_THAT(result.messages, HasSubstr("taken out of what the exporter evaluated"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.values["w"],
+              ElementsAre(FloatNear(-1.609438f, 1e-5f), FloatNear(-0.693147f, 1e-5f), FloatNear(-1.203973f, 1e-5f)));
+}
+
+TEST(Several, NumbersThatAreNoWholeSoftmaxAreRefused) {
+  EXPECT_THAT(classify(makeMixture("0.25", "['softmax', 'val_0', 'w']")).messages, HasSubstr("is in the file twice"));
+  EXPECT_THAT(classify(makeMixture("0.3", "['add', 'div', 'relu', 'sum_1', 'val_0', 'w']")).messages,
+              HasSubstr("is in the file twice"));
+}
+
+TEST(Several, PenaltiesOnProductsAreComputed) {
+  // w = (1, 2; 0.5, -1; 2, 0): w·wᵀ − 1 has squares that add up to 39.5625 over rows, 38.5625 over columns.
+  auto make = [](const std::string &number, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[3] y) <float[3,2] w = {1, 2, 0.5, -1, 2, 0}, float mul = {)" +
+                                  number + R"(}> {
+        a = MatMul(w, x)
+        y = Add(a, mul)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "mul", "[" + sources + ", 'val_1', 'w']");
+    return classify(model).messages;
+  };
+  const std::string squares = "'_to_copy', 'arange', 'eq', 'matmul', 'permute', 'pow_2', 'sub', 'sum_1', 'unsqueeze'";
+  EXPECT_EQ(make("3.95625", squares), "");
+  EXPECT_EQ(make("3.85625", squares), "");
+  EXPECT_THAT(make("4.2137", squares), HasSubstr("is in the file twice"));
+  EXPECT_THAT(make("3.95625", squares + ", 'erf'"), HasSubstr("is in the file twice"));
+}

@@ -300,3 +300,21 @@ TEST(Merged, PartsOfAJointBiasAreTheirOwn) {
               testing::UnorderedElementsAre("at.bias", "at.out.bias", "v", "at.out.weight"));
   EXPECT_THAT(result.messages, HasSubstr("they are trained apart"));
 }
+
+TEST(Merged, ATieOutlivesAnotherNameForItsParameter) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,3] y) <float[3,2] w = {1, 2, 3, 4, 5, 1}, float[2,3] permute = {1, 3, 5, 2, 4, 1}> {
+      a = MatMul(x, permute)
+      y = Gemm<transB = 1>(x, w, a)
+    })");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "permute", "['w']");
+  ImportOptions options;
+  options.renames = {{"w", "enc.w"}};
+  EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter), testing::Contains("enc.w"));
+  EXPECT_EQ(classify(model, options).infos[1].viewOf, std::optional<size_t>(0));
+  // The tensor under another name is what the user says that it is.
+  options.renames = {{"permute", "other"}};
+  EXPECT_FALSE(classify(model, options).infos[1].viewOf);
+}

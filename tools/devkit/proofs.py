@@ -133,7 +133,7 @@ def write_kept(folder, path):
     from devkit.record import Record
 
     record = Record(folder)
-    arrays = {"gradient/" + name.removeprefix("grad/"): value.astype("f8") for name, value in record.tensors.items() if name.startswith("grad/")}
+    arrays = {"gradient/" + name.removeprefix("grad/"): value.astype("f8", order="C") for name, value in record.tensors.items() if name.startswith("grad/")}
     if not arrays:
         raise ValueError("the folder keeps no gradients")
     with numpy.load(folder / "data.npz") as data:

@@ -22,7 +22,10 @@ static bool isNumberedValue(StringRef name) {
   if ((name.consume_front("val_") || name.consume_front("_v_")) && !name.getAsInteger(10, number))
     return true;
   return StringSwitch<bool>(operationName(name))
-      .Cases({"scalar_tensor_default", "scalar_tensor", "lift_fresh_copy", "full", "full_like"}, true)
+      .Cases({"scalar_tensor_default", "scalar_tensor", "lift_fresh_copy", "full", "full_like",
+              "convert_element_type_default"},
+             true)
+      .Cases({"fill", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "linspace"}, true)
       .Default(false);
 }
 

@@ -12,8 +12,8 @@ static bool holdEqualData(const OnnxFile &file, const InitializerInfo &a, const 
   return a.dataType == b.dataType && first && second && *first == *second;
 }
 
-/// Whether the user gave the tensor another name: then it is not what it was taken for. One that has the parameter's own
-/// name is the parameter, whatever it is called.
+/// Whether the user gave the tensor another name: then it is not what it was taken for. One that has the parameter's
+/// own name is the parameter, whatever it is called.
 static bool isRenamed(const ImportOptions &options, const InitializerInfo &info) {
   return info.tensor != info.name && llvm::any_of(options.renames, [&](const auto &rename) {
            return rename.first == info.tensor && rename.second != info.name;

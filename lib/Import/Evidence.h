@@ -91,8 +91,8 @@ std::string withoutNumbers(llvm::StringRef name);
 /// Whether PyTorch's current exporter wrote the graph: it calls nodes `node_…`, which cleaners keep.
 bool isOfCurrentExporter(const ::onnx::GraphProto &graph);
 
-/// Whether the node is called after the one value that it gives, as PyTorch's current exporter does: `node_linear_3` gives
-/// `linear_3`.
+/// Whether the node is called after the one value that it gives, as PyTorch's current exporter does: `node_linear_3`
+/// gives `linear_3`.
 bool namesItsValue(const ::onnx::NodeProto &node);
 
 /// Whether an exporter or an optimizer gave the name to what it evaluated; not to a number of the program.

@@ -359,23 +359,7 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
   auto fitsRoom = [&](const FittedSchedule &plan) {
     return countRoom(graph, listStays(graph, plan.schedule), roomAlignment) <= roomBytes;
   };
-  std::vector<Candidate> candidates;
-  double fastest = mostSeconds;
   const double least = boundLaneSeconds(graph, step.front.getLargest());
-  for (const FittedSchedule *plan = step.front.find(budgetBytes); plan && least < fastest;
-       plan = plan->timeline.peakBytes ? step.front.find(plan->timeline.peakBytes - 1) : nullptr) {
-    if (boundLaneSeconds(graph, *plan) >= mostSeconds)
-      continue;
-    const double seconds = listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds;
-    if (seconds >= mostSeconds || !fitsRoom(*plan))
-      continue;
-    candidates.push_back({plan, seconds});
-    fastest = std::min(fastest, seconds);
-  }
-  // Addresses are looked for only where time is won.
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
-    return std::pair(a.seconds, a.plan->timeline.peakBytes) < std::pair(b.seconds, b.plan->timeline.peakBytes);
-  });
   std::optional<PackedPlan> best;
   auto isWorse = [&](double seconds) { return seconds >= (best ? best->plan.timeline.seconds : mostSeconds); };
   auto consider = [&](const PackedPlan &packed) {
@@ -392,9 +376,30 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
     if (!isWorse(found->plan.timeline.seconds))
       best = std::move(found);
   };
-  for (const Candidate &candidate : candidates)
-    if (!isWorse(candidate.seconds))
-      consider(step.plans.get(*candidate.plan));
+  // Addresses are looked for only where time is won, from the fastest on: whenever nothing can be faster than what was
+  // met, and at the end. Where that does not pack, others are asked for.
+  std::vector<Candidate> candidates;
+  auto considerAll = [&] {
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
+      return std::pair(a.seconds, a.plan->timeline.peakBytes) < std::pair(b.seconds, b.plan->timeline.peakBytes);
+    });
+    for (const Candidate &candidate : candidates)
+      if (!isWorse(candidate.seconds))
+        consider(step.plans.get(*candidate.plan));
+    candidates.clear();
+  };
+  for (const FittedSchedule *plan = step.front.find(budgetBytes); plan && !isWorse(least);
+       plan = plan->timeline.peakBytes ? step.front.find(plan->timeline.peakBytes - 1) : nullptr) {
+    if (isWorse(boundLaneSeconds(graph, *plan)))
+      continue;
+    const double seconds = listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds;
+    if (isWorse(seconds) || !fitsRoom(*plan))
+      continue;
+    candidates.push_back({plan, seconds});
+    if (seconds <= least)
+      considerAll();
+  }
+  considerAll();
   // The smallest arena need not be that of the fewest bytes alive.
   if (!isWorse(least))
     consider(step.plans.getSmallest());

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
-#include "FileTensors.h"
+#include "LastingTensors.h"
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
@@ -67,7 +67,7 @@ public:
       return signalPassFailure();
     offloadRoom = *other;
     budgetBytes.reset();
-    if (offloadRoom && offloadRoom->space == Space::File && rematStrategy == "fit")
+    if (offloadRoom && rematStrategy == "fit")
       choosePlaces();
     if (failed(fitAll()))
       signalPassFailure();
@@ -77,16 +77,16 @@ public:
   }
 
 private:
-  /// What the module takes with tensors in the file.
+  /// What the module takes with tensors in the other memory.
   struct Trial {
-    FilePlaces places;
+    TensorPlaces places;
     /// Of all entries; nothing: it does not fit, and needs so many bytes at least.
     std::optional<double> seconds = {};
     uint64_t leastBytes = UINT64_MAX;
     /// Nothing runs again, and nothing waits elsewhere for a while.
     bool isPlain = false;
     /// Of the tensors those that find room on the device.
-    FileNames onDevice = {};
+    TensorNames onDevice = {};
 
     bool isBetterThan(const Trial &other) const {
       if (seconds || other.seconds)
@@ -94,8 +94,8 @@ private:
       return leastBytes < other.leastBytes;
     }
   };
-  Trial tryPlaces(ModuleOp given, const FilePlaces &places, bool isRoomAsked);
-  /// Lets parameters and optimizer state lie in a file where the step takes less time so, or fits so alone.
+  Trial tryPlaces(ModuleOp given, const TensorPlaces &places, bool isRoomAsked);
+  /// Lets parameters and optimizer state lie in the other memory where the step takes less time so, or fits so alone.
   void choosePlaces();
   /// Fits every entry, with reserves until what was made stays within the budget.
   LogicalResult fitAll();
@@ -208,11 +208,11 @@ void TrainRematerialize::restore(ModuleOp given) {
   getOperation().getBodyRegion().takeBody(given.getBodyRegion());
 }
 
-TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const FilePlaces &places, bool isRoomAsked) {
+TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const TensorPlaces &places, bool isRoomAsked) {
   ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
   const DictionaryAttr attributes = getOperation()->getAttrDictionary();
   OwningOpRef<ModuleOp> moved = given.clone();
-  moveToFile(*moved, places);
+  moveElsewhere(*moved, places, offloadRoom->space);
   restore(*moved);
   Trial trial{places};
   isTrial = true;
@@ -220,7 +220,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Fi
     trial.seconds = totals.seconds;
     trial.isPlain = totals.extraSeconds <= 0;
     if (isRoomAsked)
-      if (FailureOr<FileNames> room =
+      if (FailureOr<TensorNames> room =
               findRoomOnDevice(totals.entries, getAnalysis<StepFacts>().getTable(), places.names);
           succeeded(room))
         trial.onDevice = *room;
@@ -239,11 +239,11 @@ static bool hasLoops(ModuleOp module) {
 }
 
 void TrainRematerialize::choosePlaces() {
-  const std::vector<FileTensor> tensors = listFileTensors(getOperation());
-  FileNames states, all;
+  const std::vector<LastingTensor> tensors = listLastingTensors(getOperation(), offloadRoom->space);
+  TensorNames states, all;
   uint64_t bytes = 0;
   for (bool isState : {true, false})
-    for (const FileTensor &tensor : tensors)
+    for (const LastingTensor &tensor : tensors)
       if (tensor.isState == isState && tensor.bytes <= offloadRoom->bytes - bytes) {
         bytes += tensor.bytes;
         all.insert(tensor.name);
@@ -254,7 +254,7 @@ void TrainRematerialize::choosePlaces() {
     return;
   OwningOpRef<ModuleOp> given = getOperation().clone();
   Trial best = tryPlaces(*given, {}, /*isRoomAsked=*/false);
-  auto take = [&](const FilePlaces &places) {
+  auto take = [&](const TensorPlaces &places) {
     if (best.isPlain || places == best.places)
       return;
     if (Trial other = tryPlaces(*given, places, /*isRoomAsked=*/true); other.isBetterThan(best))
@@ -265,7 +265,7 @@ void TrainRematerialize::choosePlaces() {
   if (hasLoops(*given))
     take({all, /*entersLoops=*/true});
   // What finds room on the device goes back there, as long as that takes no more time.
-  FilePlaces fewer = best.places;
+  TensorPlaces fewer = best.places;
   for (unsigned tries = 2; tries && !best.onDevice.empty(); --tries) {
     fewer.names.set_subtract(best.onDevice);
     Trial other = tryPlaces(*given, fewer, /*isRoomAsked=*/true);
@@ -273,7 +273,7 @@ void TrainRematerialize::choosePlaces() {
       break;
     best = std::move(other);
   }
-  moveToFile(*given, best.places);
+  moveElsewhere(*given, best.places, offloadRoom->space);
   restore(*given);
 }
 

@@ -23,6 +23,11 @@
 namespace lowtide::rt {
 namespace {
 
+/// Whether parameters and optimizer state may lie there from step to step, though no instruction computes there.
+bool mayHoldLasting(plan::Arena::Space space) {
+  return space == plan::Arena::FILE || space == plan::Arena::HOST_PINNED;
+}
+
 constexpr uint64_t maxArenaBytes = uint64_t(1) << 46;
 constexpr int maxArenas = 64, maxEntries = 64, maxKernels = 1000000, maxRank = 16;
 constexpr size_t maxNameBytes = 4096;
@@ -49,12 +54,13 @@ Status checkArenas(const plan::Plan &plan) {
       return refuse("lies in no known space", where);
     const bool outlivesSteps = arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
     const bool mayBeElsewhere = arena.role() == plan::Arena::TRANSIENT || isOfRuntime(arena.role()) ||
-                                (outlivesSteps && arena.space() == plan::Arena::FILE);
+                                (outlivesSteps && mayHoldLasting(arena.space()));
     if (arena.space() != plan::Arena::DEVICE && !mayBeElsewhere)
-      return refuse("is for " + plan::Arena::Role_Name(arena.role()) + " and lies in space " +
-                        showSpace(arena.space()) +
-                        "; what bindings lie in is in space device, but for parameters and optimizer state in a file",
-                    where);
+      return refuse(
+          "is for " + plan::Arena::Role_Name(arena.role()) + " and lies in space " + showSpace(arena.space()) +
+              "; what bindings lie in is in space device, but for parameters and optimizer state in a file or "
+              "pinned memory of the host",
+          where);
     if (!taken.emplace(arena.role(), arena.space()).second && arena.role() != plan::Arena::TRANSIENT)
       return refuse("is of a role of which a plan has one arena: " + plan::Arena::Role_Name(arena.role()), where);
     if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > mostAlignment)
@@ -136,9 +142,9 @@ Status checkKernels(const plan::Plan &plan) {
 Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
   const bool isForParams = arena.role() == plan::Arena::PARAMS;
   const bool isForState = arena.role() == plan::Arena::STATE;
-  if (arena.space() != plan::Arena::DEVICE && !((isForParams || isForState) && arena.space() == plan::Arena::FILE))
+  if (arena.space() != plan::Arena::DEVICE && !((isForParams || isForState) && mayHoldLasting(arena.space())))
     return refuse("lies in arena '" + printable(arena.name()) + "' in space " + showSpace(arena.space()) +
-                  "; bindings lie in space device, or parameters and optimizer state in space file");
+                  "; bindings lie in space device, or parameters and optimizer state in space file or host_pinned");
   if (isPersistent(binding) && !isForParams && !isForState)
     return refuse("outlives the step but lies in an arena that does not");
   if (!isPersistent(binding) && (isForParams || isForState))

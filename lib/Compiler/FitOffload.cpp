@@ -7,7 +7,7 @@
 
 #include "FitOffload.h"
 #include "Compilation.h"
-#include "FileTensors.h"
+#include "LastingTensors.h"
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
@@ -93,19 +93,16 @@ std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t
 /// all of it.
 static std::vector<PlacedStep> listPlacedSteps(ModuleOp fitted, const TargetInfo &target, const OffloadRoom &room,
                                                std::shared_ptr<solve::SolvedSteps> solved) {
-  std::vector<FilePlaces> places(1);
-  if (room.space == Space::File) {
-    places.resize(3);
-    for (const FileTensor &tensor : listFileTensors(fitted)) {
-      places[2].names.insert(tensor.name);
-      if (tensor.isState)
-        places[1].names.insert(tensor.name);
-    }
+  std::vector<TensorPlaces> places(3);
+  for (const LastingTensor &tensor : listLastingTensors(fitted, room.space)) {
+    places[2].names.insert(tensor.name);
+    if (tensor.isState)
+      places[1].names.insert(tensor.name);
   }
   std::vector<PlacedStep> placed;
-  for (const FilePlaces &place : places) {
+  for (const TensorPlaces &place : places) {
     OwningOpRef<ModuleOp> module = fitted.clone();
-    moveToFile(*module, place);
+    moveElsewhere(*module, place, room.space);
     if (FailureOr<PlacedStep> step = PlacedStep::get(std::move(module), target, room, solved); succeeded(step))
       placed.push_back(std::move(*step));
   }

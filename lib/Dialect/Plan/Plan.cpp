@@ -295,12 +295,13 @@ LogicalResult ArenaOp::verify() {
     return emitOpError("alignment ") << alignment << " is not a power of two";
   if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
     return emitOpError("has an image of ") << getImageBytes() << " bytes in " << getBytes() << " bytes";
-  const bool mayLieInFile = getRole() == ArenaRole::Params || getRole() == ArenaRole::State;
-  if (getSpace() != ArenaSpace::Device && isBound(getRole()) && !(mayLieInFile && getSpace() == ArenaSpace::File))
+  const bool mayLieElsewhere = (getRole() == ArenaRole::Params || getRole() == ArenaRole::State) &&
+                               (getSpace() == ArenaSpace::File || getSpace() == ArenaSpace::HostPinned);
+  if (getSpace() != ArenaSpace::Device && isBound(getRole()) && !mayLieElsewhere)
     return emitOpError("for ")
            << stringifyArenaRole(getRole()) << " lies in space " << stringifyArenaSpace(getSpace())
            << "; what bindings lie in is in space device, but for parameters and optimizer state in "
-              "a file";
+              "a file or pinned memory of the host";
   return success();
 }
 

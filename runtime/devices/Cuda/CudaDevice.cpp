@@ -143,6 +143,10 @@ Status CudaDevice::bindAll(const BindOptions &options) {
   return prepareEntries();
 }
 
+static bool outlivesSteps(const plan::Arena &arena) {
+  return arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
+}
+
 Status CudaDevice::allocateArenas() {
   for (const plan::Arena &arena : plan_.arenas()) {
     const std::string where = "arena '" + printable(arena.name()) + "'";
@@ -164,6 +168,8 @@ Status CudaDevice::allocateArenas() {
                   "; this runtime's CUDA device has device and host_pinned: compile the model again with this release",
               where};
     }
+    if (pinned && outlivesSteps(arena))
+      mirror_.adopt(arenas_.size(), pinned);
     arenas_.push_back(device);
     pinned_.push_back(pinned);
     if (arena.role() == plan::Arena::STAGING)
@@ -367,8 +373,10 @@ Status CudaDevice::move(size_t arena, uint64_t offset, uint64_t bytes, bool toDe
   return Status::ok();
 }
 
-static bool outlivesSteps(const plan::Arena &arena) {
-  return arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
+/// Whether the host has a view of its own, that is brought together with what the device has. Others are seen where
+/// they lie.
+static bool isMirrored(const plan::Arena &arena) {
+  return outlivesSteps(arena) && arena.space() == plan::Arena::DEVICE;
 }
 
 Status CudaDevice::upload() { return withPlan(uploadAll()); }
@@ -377,7 +385,7 @@ Status CudaDevice::uploadAll() {
   LOWTIDE_TRY(settle(0));
   LOWTIDE_TRY(resources_.enter());
   for (int i = 0; i < plan_.arenas_size(); ++i)
-    if (outlivesSteps(plan_.arenas(i))) {
+    if (isMirrored(plan_.arenas(i))) {
       LOWTIDE_TRY(move(static_cast<size_t>(i), 0, plan_.arenas(i).bytes(), true));
       // What was uploaded is on the device; the host's copy would only be a second one.
       mirror_.drop(static_cast<size_t>(i));
@@ -389,7 +397,7 @@ Status CudaDevice::download(const plan::Entry *entry) {
   LOWTIDE_TRY(settle(0));
   LOWTIDE_TRY(resources_.enter());
   for (int i = 0; i < plan_.arenas_size(); ++i)
-    if (outlivesSteps(plan_.arenas(i)))
+    if (isMirrored(plan_.arenas(i)))
       LOWTIDE_TRY(move(static_cast<size_t>(i), 0, plan_.arenas(i).bytes(), false));
   if (entry)
     for (const plan::Binding &binding : entry->bindings())

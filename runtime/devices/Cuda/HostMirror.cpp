@@ -12,7 +12,8 @@ namespace lowtide::rt::cuda {
 
 HostMirror::~HostMirror() {
   for (size_t i = 0; i < arenas_.size(); ++i)
-    ::munmap(arenas_[i], bytes_[i]);
+    if (bytes_[i])
+      ::munmap(arenas_[i], bytes_[i]);
 }
 
 Status HostMirror::reserve(const plan::Plan &plan) {
@@ -28,6 +29,12 @@ Status HostMirror::reserve(const plan::Plan &plan) {
     bytes_.push_back(bytes);
   }
   return Status::ok();
+}
+
+void HostMirror::adopt(size_t arena, uint8_t *memory) {
+  ::munmap(arenas_[arena], bytes_[arena]);
+  arenas_[arena] = memory;
+  bytes_[arena] = 0;
 }
 
 void HostMirror::drop(size_t arena) { (void)::madvise(arenas_[arena], bytes_[arena], MADV_DONTNEED); }

@@ -21,7 +21,9 @@ public:
   HostMirror &operator=(const HostMirror &) = delete;
 
   Status reserve(const plan::Plan &plan);
-  /// Gives the memory of an arena back; it reads as zero afterwards.
+  /// Shows memory of the host in which an arena lies, in place of a mirror of it; it outlives this.
+  void adopt(size_t arena, uint8_t *memory);
+  /// Gives the memory of an arena back; it reads as zero afterwards. Not of one that was adopted.
   void drop(size_t arena);
 
   std::span<uint8_t *const> arenas() const { return arenas_; }

@@ -55,7 +55,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  // expected-error@below {{for params lies in space host; what bindings lie in is in space device, but for parameters and optimizer state in a file}}
+  // expected-error@below {{for params lies in space host; what bindings lie in is in space device, but for parameters and optimizer state in a file or pinned memory of the host}}
   plan.arena @params params in host bytes 64 align 64
 }
 

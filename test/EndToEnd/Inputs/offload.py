@@ -90,3 +90,16 @@ plain = ["--batch=4", "--target=reference"]
 compare("reference, 850000 bytes", compile("reference.tide", *plain), compile("reference-file.tide", *plain, "--device-budget=850000", "--disk-budget=1GiB"))
 gpu = ["--batch=4", "--target=cuda-emulated"]
 compare("cuda-emulated", compile("gpu.tide", *gpu), compile("gpu-host.tide", *gpu, "--device-budget=60%", "--host-budget=1GiB"))
+# Optimizer state and parameters there, too: below what they take together. From the file's values, resumed and exported.
+lasting = ["--device-budget=600000", "--host-budget=1GiB"]
+host = compile("gpu-lasting.tide", *gpu, *lasting)
+arenas = places(host)
+assert "params_host_pinned" in arenas.values() and set(places(WORK / "gpu.tide").values()) == {"params"}, arenas
+figures = compare("cuda-emulated, parameters", WORK / "gpu.tide", host)
+assert figures["planned_bytes"] == figures["allocated_bytes"] <= 600000, figures
+losses, saved, _ = train(WORK / "gpu.tide")
+train(host, steps=2)
+others, again, _ = train(host, f"--resume={host.with_suffix('')}", steps=2)
+print(f"cuda-emulated, parameters, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+parts = ["--batch=8", "--target=cuda-emulated", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
+compare("cuda-emulated, parameters, scaled, clipped, in parts", compile("gpu-parts.tide", *parts), compile("gpu-parts-lasting.tide", *parts, "--device-budget=900000", "--host-budget=1GiB"))

@@ -50,7 +50,7 @@ TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
               HasSubstr("an operand lies in arena 'transient' in space host; only copies reach other spaces"));
   EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { p.mutable_arenas(2)->set_space(plan::Arena::HOST); }),
               HasSubstr("arena 'io': is for IO and lies in space host; what bindings lie in is in space device, but "
-                        "for parameters and optimizer state in a file"));
+                        "for parameters and optimizer state in a file or pinned memory of the host"));
   EXPECT_THAT(refusal(pinned,
                       [](plan::Plan &p) {
                         addArena(p, "more", plan::Arena::TRANSIENT, 64, 0, plan::Arena::HOST);

@@ -1,10 +1,10 @@
-//===- FileTensors.cpp - what lies in a file from step to step ------------===//
+//===- LastingTensors.cpp - what lies elsewhere from step to step ---------===//
 //
-// An argument in the file has one load, before its first reader. To the searches that load is an operation which reads
-// nothing that is alive, and may run again: they decide between which readers the tensor stays on the device.
+// An argument in another memory has one load, before its first reader. To the searches that load is an operation which
+// reads nothing that is alive, and may run again: they decide between which readers the tensor stays on the device.
 //
 //===----------------------------------------------------------------------===//
-#include "FileTensors.h"
+#include "LastingTensors.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -40,7 +40,7 @@ static bool isReadOrReplaced(func::FuncOp step, BlockArgument argument, const Bi
   return result < 0 || isa<OpResult>(StepStorage::getRoot(terminator->getOperand(unsigned(result))));
 }
 
-std::vector<FileTensor> lowtide::listFileTensors(ModuleOp module) {
+std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module, Space space) {
   struct Known {
     Type type;
     bool isState, canMove;
@@ -57,11 +57,11 @@ std::vector<FileTensor> lowtide::listFileTensors(ModuleOp module) {
       auto [it, fresh] = all.insert({facts->name, {argument.getType(), isState, canMove}});
       it->second.canMove &= canMove && it->second.type == argument.getType() && it->second.isState == isState;
     }
-  std::vector<FileTensor> tensors;
+  std::vector<LastingTensor> tensors;
   for (const auto &[name, known] : all)
     if (known.canMove)
-      tensors.push_back({name, solve::alignTo(*getTensorBytes(known.type), getAlignment(Space::File)), known.isState});
-  sortStably(tensors, [](const FileTensor &a, const FileTensor &b) { return a.bytes > b.bytes; });
+      tensors.push_back({name, solve::alignTo(*getTensorBytes(known.type), getAlignment(space)), known.isState});
+  sortStably(tensors, [](const LastingTensor &a, const LastingTensor &b) { return a.bytes > b.bytes; });
   return tensors;
 }
 
@@ -86,10 +86,10 @@ static Operation *findFirstReader(Block &block, SmallVector<Operation *> users, 
 
 namespace {
 
-/// Brings arguments from the file to where one entry reads them.
+/// Brings arguments from the other memory to where one entry reads them.
 class Loader {
 public:
-  Loader(func::FuncOp step, const FilePlaces &places);
+  Loader(func::FuncOp step, const TensorPlaces &places);
   void load(BlockArgument argument, RankedTensorType type);
 
 private:
@@ -103,7 +103,7 @@ private:
 
 } // namespace
 
-Loader::Loader(func::FuncOp step, const FilePlaces &places) {
+Loader::Loader(func::FuncOp step, const TensorPlaces &places) {
   if (!places.entersLoops)
     return;
   for (BlockArgument argument : step.getArguments()) {
@@ -151,11 +151,12 @@ void Loader::load(BlockArgument argument, RankedTensorType type) {
        llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; }));
 }
 
-static void moveToFile(func::FuncOp step, BlockArgument argument, const BindingFacts &facts, Loader &loader) {
+static void moveElsewhere(func::FuncOp step, BlockArgument argument, const BindingFacts &facts, Loader &loader,
+                          Space space) {
   Block &block = step.getBody().front();
   auto type = cast<RankedTensorType>(argument.getType());
-  const auto moved = RankedTensorType::get(type.getShape(), type.getElementType(),
-                                           train::SpaceAttr::get(step.getContext(), Space::File));
+  const auto moved =
+      RankedTensorType::get(type.getShape(), type.getElementType(), train::SpaceAttr::get(step.getContext(), space));
   argument.setType(moved);
   loader.load(argument, type);
   SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
@@ -170,19 +171,19 @@ static void moveToFile(func::FuncOp step, BlockArgument argument, const BindingF
   step.setType(FunctionType::get(step.getContext(), inputs, results));
 }
 
-void lowtide::moveToFile(ModuleOp module, const FilePlaces &places) {
+void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places, Space space) {
   for (auto step : module.getOps<func::FuncOp>()) {
     Loader loader(step, places);
     for (BlockArgument argument : step.getArguments())
       if (const std::optional<BindingFacts> facts = getFacts(step, argument);
           facts && places.names.contains(facts->name))
-        ::moveToFile(step, argument, *facts, loader);
+        ::moveElsewhere(step, argument, *facts, loader, space);
   }
 }
 
 namespace {
 
-/// Where one entry has a tensor on the device while it lies in the file, and how often it moves it.
+/// Where one entry has a tensor on the device while it lies in the other memory, and how often it moves it.
 struct Visits {
   SmallVector<std::pair<uint32_t, uint32_t>> stays;
   uint64_t moves = 0;
@@ -220,7 +221,7 @@ private:
 } // namespace
 
 /// The names of arguments by the values that their loads make and their stores take.
-static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const FileNames &names,
+static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const TensorNames &names,
                                                    llvm::DenseMap<StringAttr, Visits> &visits) {
   llvm::DenseMap<Value, StringAttr> moved;
   step.walk([&](Operation *op) {
@@ -247,8 +248,8 @@ static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const File
   return moved;
 }
 
-FailureOr<FileNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, const FactsTable &facts,
-                                               const FileNames &names) {
+FailureOr<TensorNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, const FactsTable &facts,
+                                                 const TensorNames &names) {
   std::vector<EntryRoom> rooms;
   std::vector<llvm::DenseMap<StringAttr, Visits>> visits(entries.size());
   llvm::DenseMap<StringAttr, uint64_t> bytes;
@@ -274,7 +275,7 @@ FailureOr<FileNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, co
     return moves;
   };
   sortStably(order, [&](StringAttr a, StringAttr b) { return countMoves(a) > countMoves(b); });
-  FileNames back;
+  TensorNames back;
   for (StringAttr name : order) {
     size_t taken = 0;
     while (taken < rooms.size() && rooms[taken].fits(bytes.lookup(name), visits[taken][name]))

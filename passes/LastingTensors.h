@@ -1,0 +1,54 @@
+//===- LastingTensors.h - what lies elsewhere from step to step -*- C++ -*-===//
+//
+// Parameters and optimizer state need not be on the device while no instruction reads them: they are loaded before
+// their readers, and stored when the step has replaced them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Analysis/StepProblem.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace lowtide {
+
+/// Names of tensors that lie in the other memory: a file, or pinned memory of the host.
+using TensorNames = llvm::SetVector<mlir::StringAttr>;
+
+/// A tensor that may lie in another memory from step to step.
+struct LastingTensor {
+  mlir::StringAttr name;
+  /// What it takes there.
+  uint64_t bytes;
+  /// Optimizer state; otherwise a parameter, or another tensor that starts from the model file.
+  bool isState;
+};
+
+/// What outlives the steps and may lie in `space`, the largest first: every entry that has it reads it, or replaces it
+/// by what an instruction makes.
+std::vector<LastingTensor> listLastingTensors(mlir::ModuleOp module, Space space);
+
+/// Which tensors lie in the other memory, and whether loops load them in each round; otherwise they are there while a
+/// loop runs.
+struct TensorPlaces {
+  TensorNames names;
+  bool entersLoops = false;
+
+  bool operator==(const TensorPlaces &other) const = default;
+};
+
+/// Lets tensors lie in `space`: each has its memory in its type, and every entry loads it before its first reader.
+void moveElsewhere(mlir::ModuleOp module, const TensorPlaces &places, Space space);
+
+/// A step as it was fitted, and the bytes of its budget that its arena does not take.
+struct FittedEntry {
+  mlir::func::FuncOp step;
+  uint64_t spareBytes;
+};
+
+/// Which of the tensors in the other memory find room on the device while the fitted steps stay as they are: those that
+/// are moved most often for their bytes come first.
+mlir::FailureOr<TensorNames> findRoomOnDevice(llvm::ArrayRef<FittedEntry> entries, const FactsTable &facts,
+                                              const TensorNames &names);
+
+} // namespace lowtide

@@ -28,7 +28,7 @@
 // CHECK: nn.dot %{{.*}}, %[[LOADED]] :
 // CHECK-NOT: train.move
 
-// REMARK: remark: @train: peak 13.{{[0-9]+}} MiB → 9.{{[0-9]+}} MiB (0 values recomputed, +0.0 % FLOPs, +{{.*}} % time{{.*}}; 2 loads of 8.00 MiB from space file and 4.00 MiB stored there, which takes
+// REMARK: remark: @train: peak 13.{{[0-9]+}} MiB → 9.{{[0-9]+}} MiB (1 values recomputed, +0.0 % FLOPs, +{{.*}} % time{{.*}}; 2 loads of 8.00 MiB from space file and 4.00 MiB stored there, which takes
 // REMARK: remark: @eval: peak {{.*}}; 1 loads of 4.00 MiB from space file and 0 bytes stored there
 
 // PLAN-DAG: plan.arena @params params in device bytes 8192 align 64 image 8192

@@ -35,8 +35,16 @@ static bool isNumberedOutput(StringRef name) {
   return !number.empty() && all_of(number, isDigit);
 }
 
+/// Of names that no program gives.
+static constexpr StringLiteral inventedPrefixes[] = {
+    "/",              // PyTorch's old exporter: /net/Gather_output_0
+    "const_fold_opt", // tf2onnx
+    "Constant_",      // nodes without a name
+    "ortshared_",     // ONNX Runtime, of equal numbers
+    "_inlfunc_",      // ONNX's inliner of functions
+};
+
 bool lowtide::isInventedName(StringRef name) {
-  return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
-         name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
+  return name.contains("::") || any_of(inventedPrefixes, [&](StringRef prefix) { return name.starts_with(prefix); }) ||
          isNumberedOutput(name) || isNumberedValue(name) || all_of(name, isDigit);
 }

@@ -20,7 +20,7 @@ USAGE = """tools/dev sweep <model.onnx or folder>... [options] [flags for the co
 Folders that hold train.json bring their own flags, and their model.onnx stands for all their files; other models get
 --batch (default 4) unless --dim is given. One line per model: smallest and largest plan, what half the difference costs,
 worst arena / live bytes, the longest time to plan one budget, and what does not hold. With --baselines also the whole
-curve beside the other strategies, with --bound also how little any plan in the same order can recompute. With
+curve next to the other strategies, with --bound also how little any plan in the same order can recompute. With
 --disk-budget (a GPU: --host-budget) further lines are plans with that memory: more bytes may not cost time, nor may what
 --baselines adds be faster. Linear programs are solved for a few of the budgets: --rounding-rows=N of lp-rounding, --bound-rows=N of the bound (both 5).
 With --methods every model is planned again without each method of the search, and a table says what each contributes.
@@ -234,7 +234,7 @@ def curve_of(figures):
 
 
 def other_curve_of(table):
-    """The curve with another memory beside other strategies' plans that use it: header and rows."""
+    """The curve with another memory next to other strategies' plans that use it: header and rows."""
     names = list(table["plans"][0].get("baselines", {}))
     rows = [["MiB", f"fit {table['flag']}", "stored MiB", "loaded MiB", *names]]
     for plan in table["plans"]:

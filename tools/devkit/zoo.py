@@ -31,7 +31,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   preserve the TorchScript exporter, in the form that the module is in
   train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
   train-open, eval13-unfolded-inputs ...   with options: open first dimensions; do_constant_folding=False;
-           keep_initializers_as_inputs=True; external (dynamo, plain), data in a file beside the model
+           keep_initializers_as_inputs=True; external (dynamo, plain), data in a second file
 
   holds            everything agrees
   warns            something differs, and the import warned
@@ -47,7 +47,7 @@ options:
                       optimizations), ort2, ort3 (extended and all), onnxscript (its optimizer), extract
                       (onnx.utils.extract_model of the whole), convert, newest, down (ONNX's version converter, to the next
                       version, opset 25, or below 18 or 15), merge (onnx.compose, another model in front), float16
-                      (onnxruntime's converter), inferred (shapes), external (data in a file beside it)
+                      (onnxruntime's converter), inferred (shapes), external (data in a second file)
   --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
   --limit=N           no more than N cases
   --sample=N          every Nth case

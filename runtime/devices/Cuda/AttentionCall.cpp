@@ -11,6 +11,7 @@
 #include "runtime/Workspace.h"
 #include "runtime/devices/Cuda/CudnnOperations.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
+#include "runtime/devices/Cuda/LoadLibraries.h"
 
 #include <algorithm>
 #include <limits>
@@ -108,12 +109,13 @@ Status AttentionCall::prepare(const Api &api, Resources &resources, cudnnHandle_
 }
 
 Status AttentionPart::prepare(Resources &resources, const AttentionPart &first) {
-  int version[2] = {};
-  LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MAJOR_VERSION, &version[0]);
-  LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MINOR_VERSION, &version[1]);
-  if (version[0] < 9 || (version[0] == 9 && version[1] < 16))
-    return {StatusCode::Device, "cuDNN " + std::to_string(version[0]) + "." + std::to_string(version[1]) +
-                                    " is too old for attention; install nvidia-cudnn-cu13 9.16 or newer"};
+  LibraryVersion version;
+  LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MAJOR_VERSION, &version.major);
+  LOWTIDE_CUDA(api_, cudnn, cudnnGetProperty, MINOR_VERSION, &version.minor);
+  if (version < leastAttentionVersion)
+    return {StatusCode::Device, "cuDNN " + version.str() + " (" + api_.cudnnPath +
+                                    ") is too old for attention; install nvidia-cudnn-cu13 " +
+                                    leastAttentionVersion.str() + " or newer"};
   CudnnOperations graph(api_, resources);
   uint64_t taken = 0;
   if (shape_.isGradient) {

@@ -2,7 +2,8 @@
 //
 // Search order of NVIDIA's libraries: what the loader finds by itself (LD_LIBRARY_PATH, ldconfig), CUDA's folder, then
 // the folders of the Python packages (nvidia/*/lib below every site-packages that PYTHONPATH, VIRTUAL_ENV,
-// CONDA_PREFIX, a python3 on PATH or the usual places name).
+// CONDA_PREFIX, a python3 on PATH or the usual places name). A library that is older than what a step needs is passed
+// over while a newer one may follow: a system's cuDNN is often older than the one that PyTorch brings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,9 +11,12 @@
 #include "runtime/devices/Cuda/Api.h"
 #include "runtime/devices/Cuda/Nvtx.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
+#include <optional>
 #include <vector>
 
 namespace lowtide::rt::cuda {
@@ -86,6 +90,41 @@ std::vector<fs::path> libraryFolders() {
   return folders;
 }
 
+/// "9.14.0" and what follows, as the numbers before and after the first dot.
+std::optional<LibraryVersion> readVersion(std::string_view text) {
+  LibraryVersion version;
+  const char *end = text.data() + text.size();
+  auto [dot, error] = std::from_chars(text.data(), end, version.major);
+  if (error != std::errc() || dot == end || *dot != '.' ||
+      std::from_chars(dot + 1, end, version.minor).ec != std::errc())
+    return std::nullopt;
+  return version;
+}
+
+/// The version of an open library by the names of files, without a call: a call may load further parts of it, which
+/// would then stay. Of a system's, the name that its links end at (libcudnn.so.9.14.0); of a Python package's
+/// (site-packages/nvidia/cudnn/lib), what stands next to it (nvidia_cudnn_cu13-9.19.0.56.dist-info).
+std::optional<LibraryVersion> versionOf(void *library) {
+  link_map *map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) || !map)
+    return std::nullopt;
+  std::error_code error;
+  const fs::path file = fs::canonical(map->l_name, error);
+  const std::string name = file.filename().string();
+  if (size_t at = name.find(".so."); at != std::string::npos)
+    if (std::optional<LibraryVersion> version = readVersion(std::string_view(name).substr(at + 4)))
+      return version;
+  const fs::path package = file.parent_path().parent_path();
+  const std::string prefix = "nvidia_" + package.filename().string();
+  for (const fs::directory_entry &entry : fs::directory_iterator(package.parent_path().parent_path(), error)) {
+    const std::string found = entry.path().filename().string();
+    const size_t dash = found.find('-');
+    if (found.rfind(prefix, 0) == 0 && dash != std::string::npos && found.ends_with(".dist-info"))
+      return readVersion(std::string_view(found).substr(dash + 1));
+  }
+  return std::nullopt;
+}
+
 template <typename Function> Status resolve(void *library, const char *symbol, const std::string &path, Function &to) {
   to = reinterpret_cast<Function>(::dlsym(library, symbol));
   if (to)
@@ -95,11 +134,12 @@ template <typename Function> Status resolve(void *library, const char *symbol, c
 
 /// Opens a library and lets `fill` look up its functions; `path` says where it was found, once all of them are there.
 template <typename Fill>
-Status load(std::initializer_list<const char *> names, const std::string &missing, std::string &path, Fill &&fill) {
+Status load(std::initializer_list<const char *> names, const std::string &missing, std::string &path, Fill &&fill,
+            LibraryVersion least = {}) {
   if (!path.empty())
     return Status::ok();
   std::string found;
-  Expected<void *> library = openLibrary(names, missing, found);
+  Expected<void *> library = openLibrary(names, missing, found, least);
   if (!library)
     return library.takeStatus();
   LOWTIDE_TRY(fill(*library, found));
@@ -109,23 +149,37 @@ Status load(std::initializer_list<const char *> names, const std::string &missin
 
 } // namespace
 
-Expected<void *> openLibrary(std::initializer_list<const char *> names, const std::string &missing, std::string &path) {
-  for (const char *name : names)
-    if (void *library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-      path = name;
-      return library;
+Expected<void *> openLibrary(std::initializer_list<const char *> names, const std::string &missing, std::string &path,
+                             LibraryVersion least) {
+  std::string old;
+  auto open = [&](const std::string &file) -> void * {
+    void *library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      return nullptr;
+    if (std::optional<LibraryVersion> version = versionOf(library); version && *version < least) {
+      if (old.empty())
+        old = file;
+      ::dlclose(library);
+      return nullptr;
     }
+    path = file;
+    return library;
+  };
+  for (const char *name : names)
+    if (void *library = open(name))
+      return library;
   for (const fs::path &folder : libraryFolders())
     for (const char *name : names) {
       std::error_code error;
       fs::path file = folder / name;
-      if (!fs::exists(file, error))
-        continue;
-      if (void *library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-        path = file.string();
-        return library;
-      }
+      if (fs::exists(file, error))
+        if (void *library = open(file.string()))
+          return library;
     }
+  // What needs a newer one says so; the rest of a library's calls work.
+  least = {};
+  if (void *library = old.empty() ? nullptr : open(old))
+    return library;
   return Status(StatusCode::Device, missing);
 }
 
@@ -161,12 +215,14 @@ Status loadCublasLt(Api &api) {
 }
 
 Status loadCudnn(Api &api) {
-  return load({"libcudnn.so.9"}, missingLibrary("cuDNN", "libcudnn.so.9", "cudnn9-cuda-13", "nvidia-cudnn-cu13"),
-              api.cudnnPath, [&](void *library, const std::string &path) {
+  return load(
+      {"libcudnn.so.9"}, missingLibrary("cuDNN", "libcudnn.so.9", "cudnn9-cuda-13", "nvidia-cudnn-cu13"), api.cudnnPath,
+      [&](void *library, const std::string &path) {
 #define LOWTIDE_CUDA_OF_CUDNN(name, parameters) LOWTIDE_CUDA_RESOLVE(api.cudnn, name, name)
-                LOWTIDE_CUDNN(LOWTIDE_CUDA_OF_CUDNN)
-                return Status::ok();
-              });
+        LOWTIDE_CUDNN(LOWTIDE_CUDA_OF_CUDNN)
+        return Status::ok();
+      },
+      leastAttentionVersion);
 }
 
 NvtxApi loadNvtx2() {

@@ -49,9 +49,9 @@ protected:
     return file;
   }
   /// Where the library was found, or what was said instead.
-  static std::string look() {
+  static std::string look(LibraryVersion least = {}) {
     std::string path;
-    Expected<void *> opened = openLibrary({library}, "not there", path);
+    Expected<void *> opened = openLibrary({library}, "not there", path, least);
     return opened ? path : opened.takeStatus().str();
   }
 
@@ -93,6 +93,27 @@ TEST_F(LoadLibraries, WhatIsNoLibraryIsPassedOver) {
   EXPECT_EQ(look(), "not there");
   set("CONDA_PREFIX", home / "env");
   EXPECT_EQ(look(), file);
+}
+
+TEST_F(LoadLibraries, AnOldOneIsTakenOnlyWhereNoNewerIsFound) {
+  const fs::path old = install(home / "old"), recent = install(home / "recent");
+  fs::create_directories(old.parent_path().parent_path().parent_path().parent_path() /
+                         "nvidia_cudnn_cu13-9.14.0.64.dist-info");
+  fs::create_directories(recent.parent_path().parent_path().parent_path().parent_path() /
+                         "nvidia_cudnn_cu13-9.19.0.56.dist-info");
+  set("VIRTUAL_ENV", home / "old");
+  EXPECT_EQ(look(), old);
+  EXPECT_EQ(look({9, 16}), old) << "there is no other";
+  set("CONDA_PREFIX", home / "recent");
+  EXPECT_EQ(look(), old) << "any version does";
+  EXPECT_EQ(look({9, 14}), old);
+  EXPECT_EQ(look({9, 16}), recent);
+  // A system's library has its version in its own name.
+  const fs::path versioned = recent.parent_path() / (std::string(library) + ".15.1");
+  fs::rename(recent, versioned);
+  fs::create_symlink(versioned, recent);
+  EXPECT_EQ(look({9, 16}), old) << "both are too old";
+  EXPECT_EQ(look({9, 15}), recent);
 }
 
 TEST_F(LoadLibraries, AMissingOneIsSaidInWords) {

@@ -1,7 +1,7 @@
 """Make the archive that carries artifacts and the runtime to a machine with a GPU: `tools/dev bundle`.
 
-Inside: lowtide-run and lowtide-bench with the libraries they need, artifacts for the GPU, for the fake device and for
-the CPU, data and recorded losses, and gpu-check, which runs it all in stages. No LLVM, no compiler, no network needed there.
+Inside: lowtide-run and lowtide-bench with the libraries they need, artifacts for the GPU and the CPU, data and recorded
+losses, and gpu-check, which runs it all in stages. No LLVM, no compiler, no network needed there.
 """
 
 import argparse
@@ -45,6 +45,7 @@ options:
   --workload=NAME             a workload of --stage=speed:NAME (default: every one whose model is at hand; none: without any);
                               several by repeating
   --workload=NAME=FILE,FLAG…  another model, with flags for the compiler; with its data.npz, if that lies beside it
+  --emulated                  artifacts for the fake device too: `gpu-check --emulated` tries the archive without a GPU
   --torch=FILE                PyTorch's side of the speed stages (default: torch_baseline.py of the collection)
   --torch-results=FILE        what that measured before: contenders' figures on a machine of the same kind
                               (default: docs/measurements/torch_baseline.json)
@@ -105,11 +106,16 @@ def budgets_between(binaries, model, home, flags, count=3):
     return {f"budget{i}": low + (high - low) * i // count for i in range(count)}
 
 
-def add_model(model, record, row, precision, budgets, chip, binaries, folder):
+def devices(chip, emulated):
+    """{part of an artifact's name: target} of the devices that train under budgets too."""
+    return {"cuda": f"cuda:{chip}"} | ({"emulated": "cuda-emulated"} if emulated else {})
+
+
+def add_model(model, record, row, precision, budgets, given, binaries, folder):
     """Artifacts of one model in one precision, as a whole and under budgets; whether there is one for the GPU."""
     name, home = row["name"], folder / "models" / row["name"]
     home.mkdir(parents=True)
-    targets = {"cuda": f"cuda:{chip}", "emulated": "cuda-emulated", "cpu": "cpu"}
+    targets = given | {"cpu": "cpu"}
     flags = {short: record.compiler_flags(model, [f"--target={target}", "--entries=train", *precision]) for short, target in targets.items()}
     for short, target in targets.items():
         if problem := compile_to(binaries, model, home / f"{short}-step.tide", *flags[short]):
@@ -120,14 +126,14 @@ def add_model(model, record, row, precision, budgets, chip, binaries, folder):
     # One table for both: the fake device has the plans of the real one.
     for budget, size in budgets_between(binaries, model, home, flags["cuda"], budgets).items():
         row["budgets"][budget] = size
-        for short in ("cuda", "emulated"):
+        for short in given:
             if problem := compile_to(binaries, model, home / f"{short}-{budget}.tide", *flags[short], f"--device-budget={size}"):
                 say(f"{name}, {short}, --device-budget={size}: {problem}")
     say(f"{name}: {sum(f.stat().st_size for f in home.iterdir()):,} bytes")
     return True
 
 
-def add_models(folders, only, narrow, chip, binaries, folder):
+def add_models(folders, only, narrow, given, binaries, folder):
     """Artifacts, data and records of each model; the table of contents, models in 16 bits last."""
     from devkit.record import Record
 
@@ -140,26 +146,32 @@ def add_models(folders, only, narrow, chip, binaries, folder):
         if record.stochastic:
             continue
         row = {"name": name, "steps": min(record.steps, 20), "budgets": {}}
-        if not add_model(model, record, row, [], 3, chip, binaries, folder):
+        if not add_model(model, record, row, [], 3, given, binaries, folder):
             continue
+        # Besides, what a run starts from where that is not in the model's file: adapters, say.
+        row |= {"init": record.train["init"]} if "init" in record.train else {}
         for file in ("data.npz", "expected.json"):
             shutil.copy2(model.parent / file, folder / "models" / name / file)
+        if start := row.get("init"):
+            copy = shutil.copytree if (model.parent / start).is_dir() else shutil.copy2
+            copy(model.parent / start, folder / "models" / name / start)
         contents.append(row)
         if model.name == "model.onnx" and model.parent.name in narrow:
             narrowed.append((model, record, row))
     for model, record, whole in narrowed:
         for key, precision in NARROW.items():
             row = whole | {"name": f"{model.parent.name}-{key}", "record": whole["name"], "expect_key": key, "budgets": {}}
-            if add_model(model, record, row, precision, 1, chip, binaries, folder):
+            if add_model(model, record, row, precision, 1, given, binaries, folder):
                 contents.append(row)
     return contents
 
 
-def without_entries(flags):
-    return [flag for flag in flags if not flag.startswith("--entries")]
+def gradient_flags(flags):
+    """Of a workload's flags, with those of its gradients: they are compared in f32, whatever its steps compute in."""
+    return [flag for flag in flags if not flag.startswith(("--entries", "--precision"))] + ["--entries=gradient", "--precision=f32"]
 
 
-def add_workload(text, chip, binaries, folder):
+def add_workload(text, given, binaries, folder):
     """Compile a workload for the speed stages; its row of the table of contents."""
     name, custom, rest = text.partition("=")
     home = folder / "models" / name
@@ -169,24 +181,25 @@ def add_workload(text, chip, binaries, folder):
         model, *flags = rest.split(",")
         flags += [] if any(flag.startswith("--entries") for flag in flags) else ["--entries=train"]
         row, budgets = {"units": 1, "unit": "samples", "weights": "--no-weights" not in flags}, []
-        data, emulated = pathlib.Path(model).parent / "data.npz", True
+        data = pathlib.Path(model).parent / "data.npz"
     elif name in workloads.WORKLOADS:
-        given = workloads.WORKLOADS[name]
-        row, budgets = {key: given[key] for key in workloads.CARRIED if key in given}, given["budgets"]
-        (model, flags), data, emulated = workloads.compiler_arguments(given), None, False
+        listed = workloads.WORKLOADS[name]
+        row, budgets = {key: listed[key] for key in workloads.CARRIED if key in listed}, listed["budgets"]
+        (model, flags), data = workloads.compiler_arguments(listed), None
     else:
         raise Failure(f"error: no workload '{name}'\nnote: one of: {', '.join(workloads.WORKLOADS)}; or NAME=FILE,FLAG…")
     home.mkdir(parents=True)
-    for short, target in (("cuda", f"cuda:{chip}"), *([("emulated", "cuda-emulated")] if emulated else [])):
+    # The fake device would take hours for a full-size step.
+    for short, target in given.items() if custom else [("cuda", given["cuda"])]:
         if problem := compile_to(binaries, model, home / f"{short}-step.tide", f"--target={target}", *flags):
             raise Failure(f"error: workload {name}: {problem}")
         if "torch" in row or custom:
-            if problem := compile_to(binaries, model, home / f"{short}-gradient.tide", f"--target={target}", *without_entries(flags), "--entries=gradient"):
+            if problem := compile_to(binaries, model, home / f"{short}-gradient.tide", f"--target={target}", *gradient_flags(flags)):
                 say(f"{name}, gradients: {problem}")
     row |= {"name": name, "artifacts": ["step"]}
     for budget in budgets:
         artifact = f"at-{budget.rstrip('%')}"
-        if problem := compile_to(binaries, model, home / f"cuda-{artifact}.tide", f"--target=cuda:{chip}", *flags, f"--device-budget={budget}"):
+        if problem := compile_to(binaries, model, home / f"cuda-{artifact}.tide", f"--target={given['cuda']}", *flags, f"--device-budget={budget}"):
             say(f"{name}, --device-budget={budget}: {problem}")
         else:
             row["artifacts"].append(artifact)
@@ -231,6 +244,7 @@ def main(argv):
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-o", dest="output", type=pathlib.Path, default=ROOT / "out" / "lowtide-gpu.tar.gz")
     parser.add_argument("--chip", default="sm_90")
+    parser.add_argument("--emulated", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--models", type=pathlib.Path, action="append", default=[])
     parser.add_argument("--narrow", action="append", default=[])
@@ -252,13 +266,14 @@ def main(argv):
             folder = pathlib.Path(scratch) / "lowtide-gpu"
             folder.mkdir()
             copy_programs(options.bin, folder)
-            contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.narrow or NARROWED, options.chip, options.bin, folder)
+            given = devices(options.chip, options.emulated)
+            contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.narrow or NARROWED, given, options.bin, folder)
             if not contents:
                 raise Failure("error: no model was compiled for the GPU")
             if missing := set(options.narrow) - {"none", *(row["record"].removesuffix("-model") for row in contents if "record" in row)}:
                 raise Failure(f"error: --narrow={min(missing)}: no such model was compiled in 16 bits\nnote: one whose folder holds a model.onnx, of those that --only leaves")
             names = [name for name in options.workload or workloads.available() if name != "none"]
-            rows = [add_workload(name, options.chip, options.bin, folder) for name in names]
+            rows = [add_workload(name, given, options.bin, folder) for name in names]
             made = {"chip": options.chip, "commit": commit()}
             (folder / "contents.json").write_text(json.dumps({"made": made, "chip": options.chip, "models": contents, "workloads": rows}, indent=1) + "\n")
             copy_scripts(options, folder)

@@ -77,7 +77,7 @@ def make_archive():
     model = ROOT / "test" / "models" / "mlp-digits" / "model.onnx"
     output = SCRATCH / "lowtide-gpu.tar.gz"
     done = subprocess.run(
-        [sys.executable, "-B", "-m", "devkit", "bundle", f"--bin={BIN}", "--only=digits-model", "--narrow=mlp-digits", "-o", output,
+        [sys.executable, "-B", "-m", "devkit", "bundle", f"--bin={BIN}", "--emulated", "--only=digits-model", "--narrow=mlp-digits", "-o", output,
          f"--workload=tiny={model},--dim=batch=64,--optimizer=sgd"],
         capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "tools")),
     )  # fmt: skip

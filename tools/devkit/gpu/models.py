@@ -29,9 +29,10 @@ def undone(why):
 def against_the_record(archive, artifact, row, steps, *flags):
     """The command that trains a model, with what was recorded of it in its precision beside."""
     record = archive.record(row)
+    start = [f"--init={record / row['init']}"] if "init" in row else []
     return archive.command(
         "lowtide-run", artifact, f"--data={record / 'data.npz'}", f"--steps={steps}",
-        f"--expect={record / 'expected.json'}", f"--expect-key={row.get('expect_key', 'f32')}", *flags, "--quiet",
+        f"--expect={record / 'expected.json'}", f"--expect-key={row.get('expect_key', 'f32')}", *start, *flags, "--quiet",
     )  # fmt: skip
 
 

@@ -24,7 +24,17 @@ static constexpr uint64_t kNever = 1 << 20;
 /// Shorter columns are hardly smaller, added up, than what they are made of.
 static constexpr int64_t kLongColumn = 32;
 
+/// One block adds the totals of segments of 256 elements up one after another, 9 ns each on an H100: a sum of more of
+/// them stays by rows, where there are rows enough for all processors.
+static constexpr int64_t kManyElements = 256 * 1024, kManyRows = 256;
+
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
+
+/// Whether a whole reduction by rows is faster than one over everything. Flags are asked as sums are: a kernel that
+/// reads a gradient for both has one form.
+static bool isBetterByRows(RankedTensorType type) {
+  return type.getRank() > 0 && type.getDimSize(0) >= kManyRows && type.getNumElements() > kManyElements;
+}
 
 static bool isWhole(Operation *op) {
   return isa<ReductionInterface>(op) && op->getNumResults() == 1 && getType(op->getResult(0)).getNumElements() == 1;
@@ -36,7 +46,8 @@ static void mergeWhole(Operation *outer) {
   if (!inner || inner->getName() != outer->getName() || inner->getBlock() != outer->getBlock() ||
       !inner->getResult(0).hasOneUse() ||
       (isa<FloatType>(getType(inner->getOperand(0)).getElementType()) && !inner->hasAttr(nn::byRowsAttrName)) ||
-      !outer->hasAttr("dims") || getType(outer->getResult(0)).getRank() != 0)
+      isBetterByRows(getType(inner->getOperand(0))) || !outer->hasAttr("dims") ||
+      getType(outer->getResult(0)).getRank() != 0)
     return; // in a walk from the first op to the last, the inner one has been met
   outer->setAttr("dims", DenseI64ArrayAttr::get(outer->getContext(), llvm::to_vector(llvm::seq<int64_t>(
                                                                          0, getType(inner->getOperand(0)).getRank()))));

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 int64_t lowtide::chooseTile(const HeadShape &head, bool wide) {
-  constexpr int64_t smallestTile = 16, fewRows = 32, manyRows = 256, gpuFactor = 4;
+  constexpr int64_t smallestTile = 16, fewRows = 32, manyRows = 256, gpuFactor = 8;
   const int64_t factor = wide ? gpuFactor : 1;
   const int64_t bytesPerRow = std::max<int64_t>(int64_t(head.logitsBytes) / head.rows, 1);
   const int64_t cheap = std::max(head.features / 4, int64_t(smallLogitsBytes) / bytesPerRow);

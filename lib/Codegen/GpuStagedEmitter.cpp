@@ -423,6 +423,8 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
   Value group = parts[0], lane = parts[1];
   auto [columns, active] = getColumns(tile, place[0], place[1], lane);
   StagedPlan plan(context.kernel, domain);
+  // Rows that no sum is a part of are written where they are added up: a tile's columns are too long for the caches.
+  const bool writesAtOnce = !partials && hasResults(/*full=*/true) && plan.writer == 0;
   SmallVector<Value> values;
   for (ArrayRef<ReductionInterface> ops : plan.traversals) {
     ReductionSet set(evaluator, repeat(ops, tile.width), shape.outerCount, shape.innerCount);
@@ -437,7 +439,15 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
     } else {
       const int64_t given = std::exchange(function.maxRounds, tile.rounds ? tile.rounds : function.maxRounds);
       values = set.emitLeadingByGroups(group, tile.groups, lane, [&](Value outer, Value inner) {
-        return getElementsOf(columns, ops, outer, inner);
+        SmallVector<Value> elements = getElementsOf(columns, ops, outer, inner);
+        if (writesAtOnce)
+          when(active, [&] {
+            storeVector(/*full=*/true, tile.width, [&](int64_t i) {
+              kept = columns[i];
+              return std::pair(outer, inner);
+            });
+          });
+        return elements;
       });
       function.maxRounds = given;
     }
@@ -451,7 +461,7 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
       for (auto [k, op] : llvm::enumerate(plan.traversals.front()))
         bindReduction(op, [value = values[i * plan.traversals.front().size() + k]] { return value; });
   };
-  if (hasResults(/*full=*/true))
+  if (hasResults(/*full=*/true) && !writesAtOnce)
     when(active, [&] {
       evaluator.loop(group, function.index(shape.outerCount * shape.innerCount), tile.groups, LoopKind::Parallel,
                      [&](Value position) {

@@ -22,6 +22,8 @@ struct SearchShape {
 
   explicit SearchShape(ScatterInterface op);
   static llvm::SmallVector<int64_t> extents(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> dims);
+  /// Whether every row receives a good share of the updates.
+  bool hasFewRows() const { return rows <= kSearchWarps; }
   int64_t columnsPerLane() const;
   int64_t pieces() const;
   int64_t rowBlocks() const;

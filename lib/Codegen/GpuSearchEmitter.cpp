@@ -43,6 +43,9 @@ SmallVector<int64_t> SearchShape::extents(RankedTensorType type, ArrayRef<int64_
   return llvm::map_to_vector(dims, [&](int64_t d) { return type.getDimSize(d); });
 }
 int64_t SearchShape::columnsPerLane() const {
+  // A warp that nearly every update concerns waits for memory alone: there are to be many.
+  if (hasFewRows())
+    return 1;
   return std::min<int64_t>(llvm::divideCeil(columns, kWarp), kSearchColumns);
 }
 int64_t SearchShape::pieces() const { return llvm::divideCeil(columns, kWarp * columnsPerLane()); }
@@ -183,13 +186,22 @@ SmallVector<Value> SearchEmitter::addUpdate(Value place, ValueRange sums) {
 SmallVector<Value> SearchEmitter::addHits(Value bits, Value firstPlace, ValueRange sums) {
   OpBuilder &b = function.builder;
   Location loc = function.loc;
-  return evaluator.loop(function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums,
-                        [&](Value number, ValueRange running) {
-                          Value shifted = arith::ShRUIOp::create(b, loc, bits, toWord(number));
-                          Value bit = arith::AndIOp::create(b, loc, shifted, i32(1));
-                          return when(scalars.compare(Compare::NE, bit, i32(0)), running,
-                                      [&] { return addUpdate(function.add(firstPlace, number), running); });
-                        });
+  return evaluator.loop(
+      function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums,
+      [&](Value number, ValueRange running) -> SmallVector<Value> {
+        Value shifted = arith::ShRUIOp::create(b, loc, bits, toWord(number));
+        Value isHit = scalars.compare(Compare::NE, arith::AndIOp::create(b, loc, shifted, i32(1)), i32(0));
+        Value place = function.add(firstPlace, number);
+        if (!shape.hasFewRows())
+          return when(isHit, running, [&] { return addUpdate(place, running); });
+        // What is read whether or not it lands here does not wait for the sum before it.
+        if (shape.count % (kWarp * kLooks))
+          place = function.min(place, function.index(shape.count - 1));
+        return llvm::map_to_vector(llvm::zip_equal(addUpdate(place, running), running), [&](auto pair) -> Value {
+          auto [next, sum] = pair;
+          return arith::SelectOp::create(b, loc, isHit, next, sum);
+        });
+      });
 }
 
 SmallVector<Value> SearchEmitter::enterRow() {

@@ -8,6 +8,7 @@
 #include "GpuLowering.h"
 #include "GpuMovement.h"
 #include "MachineCode.h"
+#include "TrialTable.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -204,18 +205,20 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
   return info;
 }
 
-FailureOr<KernelInfo> KernelModule::addGpuForm(nn::KernelOp kernel, GpuForm form) {
-  KernelInfo info;
-  OwningOpRef<ModuleOp> trial;
+/// Writes the function of a form into a module of its own.
+static GpuTrial tryGpuForm(nn::KernelOp kernel, GpuForm form) {
+  GpuTrial trial;
+  OwningOpRef<ModuleOp> own;
   auto attempt = [&] {
-    trial = ModuleOp::create(module->getLoc());
-    addGpuModule(*trial);
-    return emitFunction(getGpuModule(*trial), "kernel", kernel, form, info);
+    own = ModuleOp::create(UnknownLoc::get(kernel.getContext()));
+    addGpuModule(*own);
+    return emitFunction(getGpuModule(*own), "kernel", kernel, form, trial.info);
   };
   FailureOr<Operation *> function = attempt();
   if (failed(function)) {
-    if (form.part != GpuForm::Part::Whole)
-      return failure();
+    trial.isFailed = form.part != GpuForm::Part::Whole;
+    if (trial.isFailed)
+      return trial;
     form.domain = failure();
     function = attempt();
   }
@@ -223,12 +226,43 @@ FailureOr<KernelInfo> KernelModule::addGpuForm(nn::KernelOp kernel, GpuForm form
     form.narrow = true;
     (void)attempt();
   }
-  if (info.reads)
+  if (trial.info.reads)
     (void)attempt();
-  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
-  if (isNew)
+  trial.info.description = describe(kernel);
+  trial.hasDomain = succeeded(form.domain);
+  trial.isNarrow = form.narrow;
+  trial.text = numberText([&](llvm::raw_ostream &os) { os << *own; });
+  return trial;
+}
+
+FailureOr<KernelInfo> KernelModule::addGpuForm(nn::KernelOp kernel, GpuForm form) {
+  std::mutex &mutex = trials->table->mutex;
+  auto &known = trials->table->knownOfGpu;
+  const TextNumber key = numberText([&](llvm::raw_ostream &os) {
+    os << options.chip << " " << options.cpu << " " << options.processors << " " << unsigned(form.part) << "\n";
+    printBody(os, kernel);
+  });
+  std::optional<GpuTrial> found;
+  {
+    std::lock_guard lock(mutex);
+    if (auto it = known.find(key); it != known.end())
+      found = it->second;
+  }
+  if (!found) {
+    found = tryGpuForm(kernel, form);
+    std::lock_guard lock(mutex);
+    known.emplace(key, *found);
+  }
+  if (found->isFailed)
+    return failure();
+  KernelInfo &info = found->info;
+  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), found->text);
+  if (isNew) {
+    if (!found->hasDomain)
+      form.domain = failure();
+    form.narrow = found->isNarrow;
     (void)emitFunction(getGpuModule(*module), symbol, kernel, form, info);
-  info.description = describe(kernel);
+  }
   info.symbol = symbol;
   return info;
 }

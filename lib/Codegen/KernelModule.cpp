@@ -10,6 +10,7 @@
 #include "GpuLowering.h"
 #include "MachineCode.h"
 #include "PtxCode.h"
+#include "TrialTable.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -18,7 +19,6 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "runtime/StatementMarks.h"
-#include "llvm/Support/xxhash.h"
 
 #include <mutex>
 
@@ -125,14 +125,6 @@ std::string codegen::describe(nn::KernelOp kernel) {
   return text;
 }
 
-static std::pair<uint64_t, uint64_t> numberText(llvm::function_ref<void(llvm::raw_ostream &)> print) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  print(stream);
-  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
-  return {hash.high64, hash.low64};
-}
-
 std::pair<std::string, bool> KernelModule::getSymbol(nn::Emitter emitter, TextNumber text) {
   std::string &symbol = symbols[text];
   bool isNew = symbol.empty();
@@ -184,19 +176,6 @@ static FailureOr<StagedDomain> findDomain(nn::KernelOp kernel) {
   return failure();
 }
 
-/// What writing a kernel's function for the CPU has shown.
-struct KernelModule::CpuTrial {
-  KernelInfo info;
-  bool isStaged = false;
-  /// Of the function: equal text, equal code.
-  TextNumber text;
-};
-
-struct KernelTrials::Table {
-  std::mutex mutex;
-  std::map<KernelModule::TextNumber, KernelModule::CpuTrial> known;
-};
-
 KernelTrials::KernelTrials() : table(std::make_unique<Table>()) {}
 KernelTrials::~KernelTrials() = default;
 
@@ -237,16 +216,9 @@ std::shared_ptr<KernelTrials> codegen::getKernelTrials(MLIRContext &context) {
 }
 
 KernelModule::CpuTrial KernelModule::tryCpu(nn::KernelOp kernel) {
-  // Trials depend on the kernel's text alone, and many steps and budgets share kernels.
-  auto &[mutex, known] = *trials->table;
-  TextNumber key = numberText([&](llvm::raw_ostream &os) {
-    os << stringifyEmitter(kernel.getEmitter()) << " " << kernel.getBlock()->getArgumentTypes() << "\n";
-    AsmState names(kernel, OpPrintingFlags().useLocalScope().printGenericOpForm());
-    for (Operation &op : *kernel.getBlock()) {
-      op.print(os, names);
-      os << "\n";
-    }
-  });
+  std::mutex &mutex = trials->table->mutex;
+  auto &known = trials->table->known;
+  TextNumber key = numberText([&](llvm::raw_ostream &os) { printBody(os, kernel); });
   {
     std::lock_guard lock(mutex);
     if (auto it = known.find(key); it != known.end())

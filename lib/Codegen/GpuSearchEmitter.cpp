@@ -18,6 +18,11 @@ using namespace lowtide::codegen;
 static constexpr int64_t kWarp = kSearchWarp, kWarps = kSearchWarps;
 /// Places that a lane looks at in one round.
 static constexpr int64_t kLooks = 4;
+/// Bits that are tested one after another between two jumps. Where an update takes no load, all 32 tests would be
+/// written out; ptxas moves so many bits into its seven predicate registers at once, and fails to allocate them.
+static constexpr int64_t kBitRounds = 4;
+/// Updates that are read before the first of them is added, where few rows receive them.
+static constexpr int64_t kRowsAhead = 8;
 
 static int64_t product(ArrayRef<int64_t> extents) {
   int64_t count = 1;
@@ -186,7 +191,8 @@ SmallVector<Value> SearchEmitter::addUpdate(Value place, ValueRange sums) {
 SmallVector<Value> SearchEmitter::addHits(Value bits, Value firstPlace, ValueRange sums) {
   OpBuilder &b = function.builder;
   Location loc = function.loc;
-  return evaluator.loop(
+  const int64_t given = std::exchange(function.maxRounds, shape.hasFewRows() ? kRowsAhead : kBitRounds);
+  SmallVector<Value> added = evaluator.loop(
       function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums,
       [&](Value number, ValueRange running) -> SmallVector<Value> {
         Value shifted = arith::ShRUIOp::create(b, loc, bits, toWord(number));
@@ -202,6 +208,8 @@ SmallVector<Value> SearchEmitter::addHits(Value bits, Value firstPlace, ValueRan
           return arith::SelectOp::create(b, loc, isHit, next, sum);
         });
       });
+  function.maxRounds = given;
+  return added;
 }
 
 SmallVector<Value> SearchEmitter::enterRow() {

@@ -188,6 +188,9 @@ def pair_names(ours, recorded):
         left = [o for o in ours if o not in pairs.values()]
         for name in [r for r in recorded if r not in pairs]:
             found = [o for o in left if joined(name, o) and ours[o].shape == recorded[name].shape]
+            # `d1.time.weight` is nearer to `body.d1.time.weight` than `time.weight` is.
+            nearest = min((abs(len(o) - len(name)) for o in found), default=0)
+            found = [o for o in found if abs(len(o) - len(name)) == nearest]
             if len(found) == 1:
                 pairs[name] = found[0]
     # A merge of several files calls their modules otherwise (`back/fc.bias` for `b.fc.bias`): the rest of the name tells.

@@ -19,6 +19,13 @@ class Names(unittest.TestCase):
         pairs, missing, extra = pair_names(tensors(fc_weight=(2, 3)), tensors(body_fc_weight=(2, 3)))
         self.assertEqual((pairs, missing, extra), ({"body.fc.weight": "fc.weight"}, [], []))
 
+    def test_that_end_alike_go_by_the_nearest(self):
+        ours = tensors(time_bias=(4,), d1_time_bias=(4,), d2_time_bias=(4,))
+        recorded = tensors(body_d1_time_bias=(4,), body_time_bias=(4,), body_d2_time_bias=(4,))
+        wanted = {f"body.{name}": name for name in ours}
+        self.assertEqual(pair_names(ours, recorded), (wanted, [], []))
+        self.assertEqual(pair_names(recorded, ours), ({own: name for name, own in wanted.items()}, [], []))
+
     def test_of_merged_files_are_found_by_their_layers(self):
         recorded = tensors(b_fc_bias=(6,), b_n_bias=(6,), b_n_weight=(6,))
         pairs, missing, extra = pair_names(tensors(back__fc_bias=(6,), back__n_weight=(6,), back__n_bias=(6,)), recorded)

@@ -40,6 +40,7 @@ MAKERS = MAKERS | {
     "shift-tiny": definitions.Shifted,
     "capped-tiny": definitions.Capped,
     "ended-tiny": lambda: definitions.Ended().body,
+    "hidden-tiny": definitions.Hidden,
     "kinks-tiny": Kinks,
     "logits-only": lambda: definitions.Logits().body,
 }

@@ -56,18 +56,69 @@ func.func @probabilities_are_read(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, 
   return %y, %p : tensor<2x3x4xf32>, tensor<2x3x3xf32>
 }
 
-// A row that sees nothing is uniform with a finite number, and would be NaN with -inf.
-// CHECK-LABEL: @finite_mask
+// A row that sees nothing would be alike in the columns of the greater number, here in some of them.
+// CHECK-LABEL: @two_numbers
 // CHECK-NOT: nn.attention
 // CHECK: return
-func.func @finite_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xi1>)
+func.func @two_numbers(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xi1>, %n: tensor<2x3x3xi1>)
     -> tensor<2x3x4xf32> {
   %low = nn.constant dense<-1.0e10> : tensor<2x3x3xf32>
+  %lower = nn.constant dense<-1.0e11> : tensor<2x3x3xf32>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %some = nn.select %n, %s, %lower : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %seen = nn.select %m, %some, %low : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// What is added may be -inf in all columns that the other mask leaves: then those that it hides decide.
+// CHECK-LABEL: @finite_after_added
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @finite_after_added(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xi1>, %a: tensor<2x3x3xf32>)
+    -> tensor<2x3x4xf32> {
+  %low = nn.constant dense<-1.0e10> : tensor<2x3x3xf32>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %some = nn.add %s, %a : tensor<2x3x3xf32>
+  %seen = nn.select %m, %some, %low : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// Nor does a number hide that scores may reach.
+// CHECK-LABEL: @number_of_a_score
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @number_of_a_score(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xi1>)
+    -> tensor<2x3x4xf32> {
+  %low = nn.constant dense<-100.0> : tensor<2x3x3xf32>
   %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
   %seen = nn.select %m, %s, %low : tensor<2x3x3xi1>, tensor<2x3x3xf32>
   %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
   %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %y : tensor<2x3x4xf32>
+}
+
+// Padding of each sample or the future: each condition of its own dimensions in the mask, and the lowest number of f16 hides.
+// CHECK-LABEL: @either_of_two
+// CHECK: nn.attention %{{.*}} mask %{{.*}} scale = 1.000000e+00 : {{.*}}tensor<2x1x3x3xf16>
+func.func @either_of_two(%q: tensor<2x2x3x4xf16>, %k: tensor<2x2x3x4xf16>, %v: tensor<2x2x3x4xf16>, %pad: tensor<2x3xi1>)
+    -> tensor<2x2x3x4xf16> {
+  %row = nn.iota dim = 0 : tensor<3x3xi64>
+  %column = nn.iota dim = 1 : tensor<3x3xi64>
+  %future = nn.compare gt %column, %row : tensor<3x3xi64> -> tensor<3x3xi1>
+  %low = nn.constant dense<-65504.0> : tensor<2x2x3x3xf16>
+  %a = nn.broadcast %pad dims = [0, 2] : tensor<2x3xi1> -> tensor<2x3x3xi1>
+  %b = nn.broadcast %future dims = [1, 2] : tensor<3x3xi1> -> tensor<2x3x3xi1>
+  %either = nn.or %a, %b : tensor<2x3x3xi1>
+  %hidden = nn.broadcast %either dims = [0, 2, 3] : tensor<2x3x3xi1> -> tensor<2x2x3x3xi1>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x2x3x4xf16>, tensor<2x2x3x4xf16>) -> tensor<2x2x3x3xf16>
+  %seen = nn.select %hidden, %low, %s : tensor<2x2x3x3xi1>, tensor<2x2x3x3xf16>
+  %p = nn.softmax %seen dim = 3 : tensor<2x2x3x3xf16>
+  %y = nn.dot %p, %v : (tensor<2x2x3x3xf16>, tensor<2x2x3x4xf16>) -> tensor<2x2x3x4xf16>
+  return %y : tensor<2x2x3x4xf16>
 }
 
 // Both factors of the scores in one scale, as f32 has it: their product is 0.353553368.

@@ -538,3 +538,33 @@ class Ended(nn.Module):
 
     def forward(self, tokens, targets):
         return F.cross_entropy(self.body(tokens).flatten(0, 1), targets.flatten())
+
+
+class Hidden(nn.Module):
+    """Attention written out, whose scores numbers replace: padding, triangles and both; some rows see nothing."""
+
+    WIDTH, HEADS = 16, 2
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(24, self.WIDTH), nn.Linear(self.WIDTH, 24)
+        self.q, self.k, self.v = (nn.ModuleList(nn.Linear(self.WIDTH, self.WIDTH) for _ in range(4)) for _ in range(3))
+        self.register_buffer("triangle", torch.tril(torch.ones(1, 1, 12, 12)), persistent=False)
+
+    def hide(self, layer, scores, padding):
+        lowest, future = torch.finfo(torch.float32).min, self.triangle == 0
+        if layer == 0:
+            return scores.masked_fill(padding, -1e9)
+        if layer == 1:
+            return torch.where(future, lowest, scores).masked_fill(padding, lowest)
+        if layer == 2:
+            return torch.where(padding | future, -1e9, scores)
+        return scores.masked_fill(future, float("-inf"))
+
+    def forward(self, tokens, targets):
+        x, padding = self.embed(tokens), (tokens == 0)[:, None, None, :]
+        for layer, parts in enumerate(zip(self.q, self.k, self.v)):
+            q, k, v = (part(x).unflatten(-1, (self.HEADS, -1)).transpose(1, 2) for part in parts)
+            scores = self.hide(layer, q @ k.transpose(-1, -2) * k.shape[-1] ** -0.5, padding)
+            x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+        return F.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())

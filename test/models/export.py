@@ -201,6 +201,15 @@ def ended_tiny(folder):
     record(folder, d.Ended(), head_text(), dict(batch=8, steps=8, loss=loss, **ADAMW), [dict(DYNAMO, file="model.onnx")])
 
 
+def hidden_tiny(folder):
+    data = text(32, 12, 24)
+    data["tokens"][::2, -4:] = 0  # padding after the text
+    data["tokens"][1::4, :3] = 0  # and before it: these rows of a triangle see nothing
+    data["tokens"][3] = 0
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False), dict(SCRIPT, file="torchscript.onnx")]
+    record(folder, d.Hidden(), data, dict(batch=8, steps=8, **ADAMW), files)
+
+
 def kinks_tiny(folder):
     spec = dict(batch=4, steps=2, optimizer="sgd", options=dict(lr=0.125))
     files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False)]
@@ -210,7 +219,7 @@ def kinks_tiny(folder):
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, graph_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
-    smooth_tiny, counted_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny, kinks_tiny,
+    smooth_tiny, counted_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny, hidden_tiny, kinks_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

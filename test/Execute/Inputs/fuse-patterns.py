@@ -137,6 +137,53 @@ fn('attention_guarded',{'q':q,'k':k,'v':v,'m':hidden},torch.where(p.isnan(),0.0,
 // CHECK: %[[O:.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 mask %{{.*}} scale = 5.000000e-01 :
 // CHECK: %[[Y:.*]] = nn.select %{{.*}}, %{{.*}}, %[[O]]
 // CHECK-NEXT: return %[[Y]]''')
+# Numbers that replace scores, in the order that masked_fill is exported in. In the last row nothing is seen: all columns alike.
+pad=torch.tensor([[[[0.,1.,0.],[1.,0.,0.],[1.,1.,1.]]]])
+s=q@k.transpose(-1,-2)
+fn('attention_hidden',{'q':q,'k':k,'v':v,'m':pad},s.masked_fill(pad!=0,-1e9).softmax(-1)@v,'''  %low = nn.constant dense<-1.0e9> : tensor<1x2x3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<1x1x3x3xf32>
+  %hidden = nn.compare ne %m, %zero : tensor<1x1x3x3xf32> -> tensor<1x1x3x3xi1>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x3xf32>
+  %all = nn.broadcast %hidden dims = [0, 1, 2, 3] : tensor<1x1x3x3xi1> -> tensor<1x2x3x3xi1>
+  %seen = nn.select %all, %low, %s : tensor<1x2x3x3xi1>, tensor<1x2x3x3xf32>
+  %p = nn.softmax %seen dim = 3 : tensor<1x2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<1x2x3x3xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
+  return %y : tensor<1x2x3x2xf32>''','''// CHECK: %[[LESS:.*]] = nn.reduce_max %{{.*}} dims = [3] : tensor<1x1x3x3xf32>
+// CHECK: %[[NONE:.*]] = nn.compare eq %[[LESS]]
+// CHECK: %[[Q:.*]] = nn.select %{{.*}}, %{{.*}}, %arg0
+// CHECK: %[[O:.*]], %{{.*}} = nn.attention %[[Q]], %arg1, %arg2 mask %{{.*}} scale = 1.000000e+00 :
+// CHECK-NEXT: return %[[O]]''')
+fn('attention_future',{'q':q,'k':k,'v':v},s.masked_fill(~causal,-math.inf).softmax(-1)@v,'''  %low = nn.constant dense<0xFF800000> : tensor<1x2x3x3xf32>
+  %visible = nn.constant dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1>
+  %future = nn.not %visible : tensor<3x3xi1>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x3xf32>
+  %all = nn.broadcast %future dims = [2, 3] : tensor<3x3xi1> -> tensor<1x2x3x3xi1>
+  %seen = nn.select %all, %low, %s : tensor<1x2x3x3xi1>, tensor<1x2x3x3xf32>
+  %p = nn.softmax %seen dim = 3 : tensor<1x2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<1x2x3x3xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
+  return %y : tensor<1x2x3x2xf32>''','''// CHECK: %[[O:.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 scale = 1.000000e+00 causal :
+// CHECK-NEXT: return %[[O]]''')
+# A triangle that a number replaces is part of the mask where padding by the same number may hide all that it leaves: the
+# first row sees all columns alike. With -inf, which leaves nothing alike, the triangle stays one.
+left=torch.tensor([[[[1.,0.,0.]]]])
+both=(left!=0)|~causal
+nested=lambda low:f'''  %low = nn.constant dense<{low}> : tensor<1x2x3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<1x1x1x3xf32>
+  %visible = nn.constant dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1>
+  %hidden = nn.compare ne %m, %zero : tensor<1x1x1x3xf32> -> tensor<1x1x1x3xi1>
+  %s = nn.dot %q, %k {{transpose_b}} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x3xf32>
+  %past = nn.broadcast %visible dims = [2, 3] : tensor<3x3xi1> -> tensor<1x2x3x3xi1>
+  %some = nn.select %past, %s, %low : tensor<1x2x3x3xi1>, tensor<1x2x3x3xf32>
+  %all = nn.broadcast %hidden dims = [0, 1, 2, 3] : tensor<1x1x1x3xi1> -> tensor<1x2x3x3xi1>
+  %seen = nn.select %all, %low, %some : tensor<1x2x3x3xi1>, tensor<1x2x3x3xf32>
+  %p = nn.softmax %seen dim = 3 : tensor<1x2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<1x2x3x3xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
+  return %y : tensor<1x2x3x2xf32>'''
+fn('attention_hidden_twice',{'q':q,'k':k,'v':v,'m':left},s.masked_fill(both,-1e9).softmax(-1)@v,nested('-1.0e9'),'''// CHECK: %[[O:.*]], %{{.*}} = nn.attention %{{.*}}, %arg1, %arg2 mask %{{.*}} scale = 1.000000e+00 : {{.*}}tensor<1x1x3x3xf32>
+// CHECK-NEXT: return %[[O]]''')
+late=torch.tensor([[[[0.,1.,0.]]]])
+fn('attention_hidden_by_infinity',{'q':q,'k':k,'v':v,'m':late},s.masked_fill((late!=0)|~causal,-math.inf).softmax(-1)@v,nested('0xFF800000'),'''// CHECK: %[[O:.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 mask %{{.*}} scale = 1.000000e+00 causal : {{.*}}tensor<1x1x1x3xf32>
+// CHECK-NEXT: return %[[O]]''')
 x=torch.tensor([1.5,-0.25,3.0,-2.0])
 fn('log_sigmoid',{'x':x},F.logsigmoid(x),'''  %p = nn.sigmoid %x : tensor<4xf32>
   %y = nn.log %p : tensor<4xf32>

@@ -449,6 +449,7 @@ void Autocast::run(const llvm::DenseSet<Attribute> &stored) {
   for (auto [operand, type] : llvm::zip_equal(terminator->getOpOperands(), step.getResultTypes()))
     if (operand.get().getType() != type)
       operand.set(getElementTypeOrSelf(type) == narrow ? getNarrow(operand.get()) : getWide(operand.get()));
+  narrowScans();
   remakeSaved();
   savedBytes = countSavedBytes();
 }

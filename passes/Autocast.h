@@ -76,7 +76,7 @@ private:
   void visit(mlir::Operation *op);
   void visitContraction(mlir::Operation *op);
   void visitMovement(mlir::Operation *op);
-  /// Products in the rounds of an op with a body get 16-bit operands; what rounds hand on stays f32.
+  /// Products in the rounds of an op with a body get 16-bit operands; what rounds carry on stays f32.
   void visitBody(mlir::Block &body);
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;
@@ -91,8 +91,12 @@ private:
   Saved findSaved() const;
   uint64_t countSavedBytes() const;
   void remakeSaved();
+  /// Rows that rounds of scans hand on in 16 bits where that changes no bit, and their input products
+  /// (AutocastScans.cpp).
+  void narrowScans();
   static void markAgain(mlir::Operation *op);
   friend class SavedRemaker;
+  friend class ScanNarrower;
 
   mlir::func::FuncOp step;
   mlir::Block &block;

@@ -6,6 +6,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Verify.h"
+#include "runtime/kernels/Attention.h"
 #include "runtime/kernels/ConvPlan.h"
 #include "runtime/kernels/NarrowConv.h"
 
@@ -24,7 +25,10 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
     if (!hasCpuKernel(call))
       return Status(StatusCode::VerifyFailed,
                     "the CPU has no kernel for this '" + call.callee() + "'; compile the model for it");
-    return uint64_t(0);
+    Expected<AttentionShape> shape = readAttention(call);
+    if (!shape)
+      return shape.takeStatus();
+    return alignUp(attentionWorkspaceElements(*shape) * 4, workspaceAlignment);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)

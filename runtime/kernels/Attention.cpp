@@ -1,4 +1,4 @@
-//===- Attention.cpp - attention of f32 in tiles of scores -----------------===//
+//===- Attention.cpp - attention in tiles of scores ------------------------===//
 //
 // Scores are computed in tiles of rows × columns, which stay on the stack; nothing of their size is in memory. The
 // forward pass keeps the highest score and the sum of each row as it goes along the columns (Milakov and Gimelshein,
@@ -8,15 +8,20 @@
 // A task of the forward pass is a block of rows of one head. One of the derivative is a key head of one sample, with
 // all heads that share it: its blocks are added in ascending order, whatever the number of threads.
 //
+// 16-bit operands are widened tile by tile; scores, probabilities and sums are f32, results are rounded once. The
+// cotangents of q, to which every tile of columns adds, lie in the workspace until then.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Attention.h"
 
+#include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
 #include "runtime/kernels/VectorExp.h"
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace lowtide::rt {
 namespace {
@@ -35,6 +40,19 @@ template <typename T> struct Rows {
 
   T *at(int64_t row) const { return first + row * stride; }
 };
+
+/// Elements of a buffer for widened rows; f32 needs none.
+template <typename S> constexpr int64_t roomFor(int64_t elements) { return std::is_same_v<S, float> ? 1 : elements; }
+/// Rows in f32: widened into `to`, or where they are.
+template <typename S> Rows<const float> widened(Rows<const S> from, int64_t rows, int64_t width, float *to) {
+  if constexpr (std::is_same_v<S, float>) {
+    return from;
+  } else {
+    for (int64_t i = 0; i < rows; ++i)
+      widenRun(to + i * width, from.at(i), width);
+    return {to, width};
+  }
+}
 
 /// B of a product: `columns` columns in panels, each `depth` rows long.
 void pack(float *to, Rows<const float> from, int64_t depth, int64_t columns) {
@@ -77,15 +95,16 @@ float sumOf(Vec<float> v) {
   return sum;
 }
 
-class Attention : public PreparedCall {
+/// `S`: the operands' type in memory.
+template <typename S> class Attention : public PreparedCall {
 protected:
   Attention(const AttentionShape &shape, const CallOperands &operands) : shape_(shape) {
     std::transform(operands.reads.begin(), operands.reads.end(), reads_.begin(),
-                   [](const void *read) { return static_cast<const float *>(read); });
+                   [](const void *read) { return static_cast<const S *>(read); });
     std::transform(operands.writes.begin(), operands.writes.end(), writes_.begin(),
-                   [](void *write) { return static_cast<float *>(write); });
+                   [](void *write) { return static_cast<S *>(write); });
     if (shape_.hasMask)
-      mask_ = static_cast<const float *>(operands.reads.back());
+      mask_ = operands.reads.back();
     int64_t stride = 1;
     for (size_t d = 4; d-- > 0; stride *= shape.mask[d])
       maskStrides_[d] = shape.mask[d] == 1 ? 0 : stride;
@@ -96,7 +115,7 @@ protected:
     const TensorLayout &layout = shape_.layouts[tensor];
     return {bytes + layout.offset + sample * layout.strides[0] + head * layout.strides[1], layout.strides[2]};
   }
-  Rows<const float> read(int i, AttentionShape::Tensor tensor, int64_t sample, int64_t head) const {
+  Rows<const S> read(int i, AttentionShape::Tensor tensor, int64_t sample, int64_t head) const {
     return rowsOf(reads_[static_cast<size_t>(i)], tensor, sample, head);
   }
 
@@ -105,18 +124,24 @@ protected:
     return shape_.isCausal ? std::min(shape_.columns, rowEnd) : shape_.columns;
   }
 
-  /// A tile of scores: scale · q kᵀ + mask, −∞ where a row does not see, up to whole vectors of columns.
+  template <typename M> void addMask(float *line, int64_t at, int64_t columns) const {
+    const M *mask = static_cast<const M *>(mask_) + at;
+    for (int64_t j = 0; j < columns; ++j)
+      line[j] += widen(mask[j * maskStrides_[3]]);
+  }
+
+  /// A tile of scores: scale · q kᵀ + mask, −∞ where a row does not see, up to whole vectors of columns. `q` begins at
+  /// `row`.
   void computeScores(float *scores, Rows<const float> q, const float *packedKeys, int64_t sample, int64_t head,
                      int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    multiply<false>(rows, columns, shape_.depth, {q.at(row), q.stride}, packedKeys, {scores, tileScores},
-                    static_cast<float>(shape_.scale), false);
+    multiply<false>(rows, columns, shape_.depth, q, packedKeys, {scores, tileScores}, static_cast<float>(shape_.scale),
+                    false);
     for (int64_t i = 0; i < rows; ++i) {
       float *line = scores + i * tileScores;
       if (mask_) {
-        const float *mask = mask_ + sample * maskStrides_[0] + head * maskStrides_[1] + (row + i) * maskStrides_[2] +
-                            column * maskStrides_[3];
-        for (int64_t j = 0; j < columns; ++j)
-          line[j] += mask[j * maskStrides_[3]];
+        const int64_t at =
+            sample * maskStrides_[0] + head * maskStrides_[1] + (row + i) * maskStrides_[2] + column * maskStrides_[3];
+        shape_.maskDtype == plan::F32 ? addMask<float>(line, at, columns) : addMask<S>(line, at, columns);
       }
       const int64_t seen = shape_.isCausal ? std::clamp<int64_t>(row + i + 1 - column, 0, columns) : columns;
       std::fill(line + seen, line + ceilDiv(columns, w) * w, hidden);
@@ -124,16 +149,20 @@ protected:
   }
 
   AttentionShape shape_;
-  std::array<const float *, 7> reads_{};
-  std::array<float *, 3> writes_{};
-  const float *mask_ = nullptr;
+  std::array<const S *, 7> reads_{};
+  std::array<S *, 3> writes_{};
+  const void *mask_ = nullptr;
   std::array<int64_t, 4> maskStrides_{};
 };
 
-class Forward final : public Attention {
+template <typename S> class Forward final : public Attention<S> {
+  using Attention<S>::read, Attention<S>::rowsOf, Attention<S>::seenColumns, Attention<S>::computeScores;
+  using Attention<S>::shape_, Attention<S>::writes_;
+
 public:
   Forward(const AttentionShape &shape, const CallOperands &operands)
-      : Attention(shape, operands), blocks_(ceilDiv(shape.rows, forwardRows)) {}
+      : Attention<S>(shape, operands), blocks_(ceilDiv(shape.rows, forwardRows)),
+        logarithms_(static_cast<float *>(operands.writes[1])) {}
 
   int64_t tasks(int) const override { return shape_.batch * shape_.heads * blocks_; }
 
@@ -142,29 +171,32 @@ public:
     const int64_t sample = task / blocks_ / shape_.heads, head = task / blocks_ % shape_.heads;
     const int64_t keyHead = head / (shape_.heads / shape_.keyHeads);
     const int64_t row = task % blocks_ * forwardRows, rows = std::min(forwardRows, shape_.rows - row);
-    const Rows<const float> q = read(0, Q, sample, head), k = read(1, K, sample, keyHead),
-                            v = read(2, V, sample, keyHead);
-    const Rows<float> o = rowsOf(writes_[0], O, sample, head);
-    float *logarithms = writes_[1] + (sample * shape_.heads + head) * shape_.rows + row;
+    const Rows<const S> q = read(0, Q, sample, head), k = read(1, K, sample, keyHead), v = read(2, V, sample, keyHead);
+    const Rows<S> o = rowsOf(writes_[0], O, sample, head);
+    float *logarithms = logarithms_ + (sample * shape_.heads + head) * shape_.rows + row;
     alignas(64) float scores[forwardRows * tileScores], sums[forwardRows * maxDepth];
     alignas(64) float keys[maxDepth * tileScores], values[tileScores * (maxDepth + p)];
+    alignas(64) float wideRows[roomFor<S>(forwardRows * maxDepth)], wideColumns[roomFor<S>(tileScores * maxDepth)];
     float highest[forwardRows], total[forwardRows];
+    const Rows<const float> rowsOfQ = widened<S>({q.at(row), q.stride}, rows, shape_.depth, wideRows);
     const int64_t width = ceilDiv(shape_.valueDepth, w) * w;
     std::fill(highest, highest + rows, hidden);
     std::fill(total, total + rows, 0.0f);
     std::fill(sums, sums + rows * width, 0.0f);
     for (int64_t column = 0, end = seenColumns(row + rows); column < end; column += tileScores) {
       const int64_t columns = std::min(tileScores, end - column);
-      packTransposed(keys, {k.at(column), k.stride}, shape_.depth, columns);
-      pack(values, {v.at(column), v.stride}, columns, shape_.valueDepth);
-      computeScores(scores, q, keys, sample, head, row, rows, column, columns);
+      packTransposed(keys, widened<S>({k.at(column), k.stride}, columns, shape_.depth, wideColumns), shape_.depth,
+                     columns);
+      pack(values, widened<S>({v.at(column), v.stride}, columns, shape_.valueDepth, wideColumns), columns,
+           shape_.valueDepth);
+      computeScores(scores, rowsOfQ, keys, sample, head, row, rows, column, columns);
       for (int64_t i = 0; i < rows; ++i)
         total[i] = exponentiate(scores + i * tileScores, columns, highest[i], total[i], sums + i * width, width);
       multiply<false>(rows, shape_.valueDepth, columns, {scores, tileScores}, values, {sums, width}, 1.0f, true);
     }
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < shape_.valueDepth; ++j)
-        o.at(row + i)[j] = sums[i * width + j] / total[i];
+        narrow(sums[i * width + j] / total[i], o.at(row + i)[j]);
       logarithms[i] = highest[i] + std::log(total[i]);
     }
   }
@@ -198,12 +230,17 @@ private:
   }
 
   int64_t blocks_;
+  float *logarithms_;
 };
 
-class Gradient final : public Attention {
+template <typename S> class Gradient final : public Attention<S> {
+  using Attention<S>::read, Attention<S>::rowsOf, Attention<S>::seenColumns, Attention<S>::computeScores;
+  using Attention<S>::shape_, Attention<S>::writes_;
+
 public:
-  using Attention::Attention;
-  Gradient(const AttentionShape &shape, const CallOperands &operands) : Attention(shape, operands) {}
+  Gradient(const AttentionShape &shape, const CallOperands &operands)
+      : Attention<S>(shape, operands), logarithms_(static_cast<const float *>(operands.reads[4])),
+        queries_(static_cast<float *>(operands.workspace)) {}
 
   int64_t tasks(int) const override { return shape_.batch * shape_.keyHeads; }
 
@@ -211,14 +248,16 @@ public:
     using enum AttentionShape::Tensor;
     const int64_t sample = task / shape_.keyHeads, keyHead = task % shape_.keyHeads;
     const int64_t group = shape_.heads / shape_.keyHeads, depth = shape_.depth, valueDepth = shape_.valueDepth;
-    const Rows<const float> k = read(1, K, sample, keyHead), v = read(2, V, sample, keyHead);
-    const Rows<float> dk = result(GradK, sample, keyHead), dv = result(GradV, sample, keyHead);
+    const Rows<const S> k = read(1, K, sample, keyHead), v = read(2, V, sample, keyHead);
+    const Rows<S> dk = result(GradK, sample, keyHead), dv = result(GradV, sample, keyHead);
     Stack stack;
     for (int64_t column = 0; column < shape_.columns; column += tileScores) {
       const int64_t columns = std::min(tileScores, shape_.columns - column);
-      packTransposed(stack.keysAcross, {k.at(column), k.stride}, depth, columns);
-      pack(stack.keys, {k.at(column), k.stride}, columns, depth);
-      packTransposed(stack.valuesAcross, {v.at(column), v.stride}, valueDepth, columns);
+      const auto keys = widened<S>({k.at(column), k.stride}, columns, depth, stack.wideColumns);
+      packTransposed(stack.keysAcross, keys, depth, columns);
+      pack(stack.keys, keys, columns, depth);
+      packTransposed(stack.valuesAcross, widened<S>({v.at(column), v.stride}, columns, valueDepth, stack.wideColumns),
+                     valueDepth, columns);
       std::fill(stack.gradKeys, stack.gradKeys + columns * depth, 0.0f);
       std::fill(stack.gradValues, stack.gradValues + columns * valueDepth, 0.0f);
       for (int64_t head = keyHead * group; head < (keyHead + 1) * group; ++head)
@@ -226,23 +265,37 @@ public:
           if (const int64_t rows = std::min(gradientRows, shape_.rows - row); column < seenColumns(row + rows))
             addTile(stack, sample, head, row, rows, column, columns);
       for (int64_t j = 0; j < columns; ++j) {
-        std::copy_n(stack.gradKeys + j * depth, depth, dk.at(column + j));
-        std::copy_n(stack.gradValues + j * valueDepth, valueDepth, dv.at(column + j));
+        narrowRun(dk.at(column + j), stack.gradKeys + j * depth, depth);
+        narrowRun(dv.at(column + j), stack.gradValues + j * valueDepth, valueDepth);
       }
     }
+    if constexpr (!std::is_same_v<S, float>)
+      for (int64_t head = keyHead * group; head < (keyHead + 1) * group; ++head)
+        for (int64_t row = 0; row < shape_.rows; ++row)
+          narrowRun(result(GradQ, sample, head).at(row), sumsOfQueries(sample, head).at(row), depth);
   }
 
 private:
-  /// Panels of keys and values, of a tile and of the rows; sums of the keys' cotangents.
+  /// Panels of keys and values, of a tile and of the rows; sums of the keys' cotangents; widened operands.
   struct Stack {
     alignas(64) float keysAcross[maxDepth * tileScores], keys[tileScores * (maxDepth + p)];
     alignas(64) float valuesAcross[maxDepth * tileScores];
     alignas(64) float gradKeys[tileScores * maxDepth], gradValues[tileScores * maxDepth];
     alignas(64) float probabilities[gradientRows * tileScores], gradScores[gradientRows * tileScores];
     alignas(64) float across[gradientRows * (tileScores + tileRows)], right[gradientRows * (maxDepth + p)];
+    alignas(64) float wideColumns[roomFor<S>(tileScores * maxDepth)];
+    alignas(64) float wideQ[roomFor<S>(gradientRows * maxDepth)], wideGradO[roomFor<S>(gradientRows * maxDepth)];
   };
 
-  Rows<float> result(AttentionShape::Tensor tensor, int64_t sample, int64_t head) const {
+  /// Where the cotangents of a head's queries are summed: in the result, or in the workspace.
+  Rows<float> sumsOfQueries(int64_t sample, int64_t head) const {
+    if constexpr (std::is_same_v<S, float>)
+      return result(AttentionShape::GradQ, sample, head);
+    else
+      return {queries_ + (sample * shape_.heads + head) * shape_.rows * shape_.depth, shape_.depth};
+  }
+
+  Rows<S> result(AttentionShape::Tensor tensor, int64_t sample, int64_t head) const {
     const size_t i = shape_.sharesResult ? 0 : static_cast<size_t>(tensor - AttentionShape::GradQ);
     return rowsOf(writes_[i], tensor, sample, head);
   }
@@ -252,12 +305,13 @@ private:
                int64_t columns) const {
     using enum AttentionShape::Tensor;
     const int64_t depth = shape_.depth, valueDepth = shape_.valueDepth;
-    const Rows<const float> q = read(0, Q, sample, head), o = read(3, O, sample, head),
-                            gradO = read(5, GradO, sample, head);
-    const Rows<const float> rowsOfQ{q.at(row), q.stride}, rowsOfGradO{gradO.at(row), gradO.stride};
-    const Rows<float> dq = result(GradQ, sample, head);
-    const float *logarithms = reads_[4] + (sample * shape_.heads + head) * shape_.rows + row;
-    computeScores(stack.probabilities, q, stack.keysAcross, sample, head, row, rows, column, columns);
+    const Rows<const S> q = read(0, Q, sample, head), o = read(3, O, sample, head),
+                        gradO = read(5, GradO, sample, head);
+    const Rows<const float> rowsOfQ = widened<S>({q.at(row), q.stride}, rows, depth, stack.wideQ),
+                            rowsOfGradO = widened<S>({gradO.at(row), gradO.stride}, rows, valueDepth, stack.wideGradO);
+    const Rows<float> dq = sumsOfQueries(sample, head);
+    const float *logarithms = logarithms_ + (sample * shape_.heads + head) * shape_.rows + row;
+    computeScores(stack.probabilities, rowsOfQ, stack.keysAcross, sample, head, row, rows, column, columns);
     multiply<false>(rows, columns, valueDepth, rowsOfGradO, stack.valuesAcross, {stack.gradScores, tileScores}, 1.0f,
                     false);
     const float scale = static_cast<float>(shape_.scale);
@@ -265,7 +319,7 @@ private:
       float *line = stack.probabilities + i * tileScores, *gradient = stack.gradScores + i * tileScores;
       float dot = 0;
       for (int64_t j = 0; j < valueDepth; ++j)
-        dot += o.at(row + i)[j] * rowsOfGradO.at(i)[j];
+        dot += widen(o.at(row + i)[j]) * rowsOfGradO.at(i)[j];
       for (int64_t j = 0; j < columns; j += w) {
         const Vec<float> e = exponential(load(line + j) - logarithms[i]);
         store(line + j, e);
@@ -283,14 +337,23 @@ private:
     multiply<false>(rows, depth, columns, {stack.gradScores, tileScores}, stack.keys, {dq.at(row), dq.stride}, 1.0f,
                     column > 0);
   }
+
+  const float *logarithms_;
+  float *queries_;
 };
+
+template <typename S> std::unique_ptr<PreparedCall> prepare(const AttentionShape &shape, const CallOperands &operands) {
+  if (shape.isGradient)
+    return std::make_unique<Gradient<S>>(shape, operands);
+  return std::make_unique<Forward<S>>(shape, operands);
+}
 
 } // namespace
 
 std::unique_ptr<PreparedCall> prepareAttention(const AttentionShape &shape, const CallOperands &operands) {
-  if (shape.isGradient)
-    return std::make_unique<Gradient>(shape, operands);
-  return std::make_unique<Forward>(shape, operands);
+  if (shape.dtype == plan::BF16)
+    return prepare<BFloat16>(shape, operands);
+  return shape.dtype == plan::F16 ? prepare<Float16>(shape, operands) : prepare<float>(shape, operands);
 }
 
 } // namespace lowtide::rt

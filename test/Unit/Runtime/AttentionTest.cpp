@@ -4,6 +4,7 @@
 #include "runtime/CallShape.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
+#include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <gtest/gtest.h>
@@ -34,10 +35,10 @@ Values random(size_t count, uint32_t seed, double width = 1) {
   return values;
 }
 
-plan::Call describe(const Case &c, const char *callee) {
+plan::Call describe(const Case &c, const char *callee, const char *dtype = "f32") {
   plan::Call call;
   call.set_callee(callee);
-  set(call, "dtype", "f32");
+  set(call, "dtype", dtype);
   set(call, "batch", c.batch), set(call, "heads", c.heads), set(call, "key_heads", c.keyHeads);
   set(call, "rows", c.rows), set(call, "columns", c.columns), set(call, "depth", c.depth);
   set(call, "value_depth", c.valueDepth), set(call, "scale", 0.3), set(call, "causal", c.isCausal ? 1 : 0);
@@ -157,6 +158,88 @@ void check(const Case &c) {
   expectNear("dv", dv, oracle.dv);
 }
 
+/// Values as 16 bits hold them.
+template <typename S> struct Stored {
+  std::vector<S> bits;
+
+  explicit Stored(size_t count) : bits(count) {
+    kernels::narrowRun(bits.data(), Values(count, NAN).data(), ptrdiff_t(count));
+  }
+  explicit Stored(Values &values) : bits(values.size()) {
+    kernels::narrowRun(bits.data(), values.data(), ptrdiff_t(bits.size()));
+    values = wide();
+  }
+  Values wide() const {
+    Values values(bits.size());
+    kernels::widenRun(values.data(), bits.data(), ptrdiff_t(bits.size()));
+    return values;
+  }
+};
+
+/// 16-bit operands, of which the formulas get what is stored: `unit` of the largest number is what storing o and the
+/// results may change.
+template <typename S> void checkStored(const Case &c, const char *dtype, double unit, bool widensMask) {
+  SCOPED_TRACE(describe(c, "attention", dtype).ShortDebugString());
+  const size_t queries = size_t(c.batch * c.heads * c.rows), keys = size_t(c.batch * c.keyHeads * c.columns);
+  const double width = 6 / std::sqrt(double(c.depth));
+  Values q = random(queries * size_t(c.depth), 1, width), k = random(keys * size_t(c.depth), 2, width),
+         v = random(keys * size_t(c.valueDepth), 3), gradO = random(queries * size_t(c.valueDepth), 4);
+  size_t masked = 1;
+  for (int64_t dim : c.mask)
+    masked *= size_t(dim);
+  Values mask = random(masked, 5, 3);
+  const Stored<S> storedQ(q), storedK(k), storedV(v), storedGradO(gradO);
+  const Values wideMask = mask;
+  const Stored<S> storedMask(mask);
+  if (widensMask)
+    mask = wideMask;
+  const Oracle oracle(c, q, k, v, mask, gradO);
+  Stored<S> o(gradO.size()), dq(q.size()), dk(k.size()), dv(v.size());
+  Values lse(queries, NAN);
+  auto call = [&](const char *callee, std::vector<const void *> reads, std::vector<void *> writes) {
+    plan::Call described = describe(c, callee, dtype);
+    if (!c.mask.empty()) {
+      reads.push_back(widensMask ? static_cast<const void *>(mask.data()) : storedMask.bits.data());
+      if (widensMask)
+        set(described, "mask_dtype", "f32");
+    }
+    ASSERT_TRUE(hasCpuKernel(described));
+    std::vector<float> workspace(*queryWorkspace(described) / 4, NAN);
+    EXPECT_EQ(workspace.size(), writes.size() == 3 ? (q.size() + 15) / 16 * 16 : 0);
+    auto made = prepareCall(described, {reads, writes, workspace.data()});
+    ASSERT_TRUE(made) << made.status().str();
+    for (int64_t task = (*made)->tasks(0); task-- > 0;)
+      (*made)->run(0, task);
+  };
+  auto expect = [&](const char *what, const Values &got, const std::vector<double> &want) {
+    double largest = 1e-3;
+    for (double value : want)
+      largest = std::max(largest, std::abs(value));
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(double(got[i]), want[i], unit * largest) << what << " " << i;
+  };
+  call("attention", {storedQ.bits.data(), storedK.bits.data(), storedV.bits.data()}, {o.bits.data(), lse.data()});
+  expect("o", o.wide(), oracle.o);
+  expectNear("lse", lse, oracle.lse);
+  call("attention_grad",
+       {storedQ.bits.data(), storedK.bits.data(), storedV.bits.data(), o.bits.data(), lse.data(),
+        storedGradO.bits.data()},
+       {dq.bits.data(), dk.bits.data(), dv.bits.data()});
+  expect("dq", dq.wide(), oracle.dq);
+  expect("dk", dk.wide(), oracle.dk);
+  expect("dv", dv.wide(), oracle.dv);
+}
+
+TEST(Attention, TakesSixteenBits) {
+  for (const Case &c : {Case{2, 3, 3, 7, 7, 8, 8, {}, false}, Case{1, 2, 2, 150, 150, 64, 64, {}, true},
+                        Case{1, 4, 2, 130, 300, 17, 33, {}, false}, Case{1, 1, 1, 97, 49, 256, 256, {}, true},
+                        Case{2, 3, 3, 50, 140, 16, 8, {2, 1, 50, 140}, false}})
+    for (bool widensMask : {false, true}) {
+      checkStored<kernels::BFloat16>(c, "bf16", 0x1p-7, widensMask);
+      checkStored<kernels::Float16>(c, "f16", 0x1p-10, widensMask);
+    }
+}
+
 TEST(Attention, AgreesWithItsFormulas) {
   check({2, 3, 3, 7, 7, 8, 8, {}, false});
   check({1, 1, 1, 1, 1, 1, 1, {}, false});
@@ -247,6 +330,7 @@ TEST(Attention, IsNotTakenWhereTilesDoNotFit) {
   plan::Call apart = describe({1, 1, 1, 4, 4, 8, 8, {}, false}, "attention");
   set(apart, "q_layout", std::vector<int64_t>{0, 32, 32, 1, 4});
   EXPECT_FALSE(hasCpuKernel(apart));
+  EXPECT_FALSE(hasCpuKernel(describe({1, 1, 1, 4, 4, 8, 8, {}, false}, "attention", "f64")));
   plan::Call wide = describe({1, 1, 1, 4, 4, 8, 8, {}, false}, "attention");
   wide.clear_attributes();
   EXPECT_FALSE(hasCpuKernel(wide));

@@ -23,6 +23,14 @@ static RankedTensorType withElement(Value value, Type element) {
   return RankedTensorType::get(cast<RankedTensorType>(value.getType()).getShape(), element);
 }
 
+/// A cast between two types of floats: no other elementwise op of one operand changes the type.
+static bool isFloatCast(Operation *op) {
+  return op && op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 &&
+         isa<FloatType>(getElementTypeOrSelf(op->getOperand(0))) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
+         op->getOperand(0).getType() != op->getResult(0).getType();
+}
+
 static bool isOfType(Value value, Type element) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getElementType() == element;
@@ -30,8 +38,8 @@ static bool isOfType(Value value, Type element) {
 
 /// The result that row `operand` of a round's end becomes; null where the next round is handed it.
 static Value getRowResult(OpOperand &operand) {
-  auto next = dyn_cast<nn::NextOp>(operand.getOwner());
-  auto scan = next ? dyn_cast<nn::ScanOp>(next->getParentOp()) : nn::ScanOp();
+  Operation *next = operand.getOwner();
+  auto scan = next->hasTrait<OpTrait::IsTerminator>() ? dyn_cast<nn::ScanOp>(next->getParentOp()) : nn::ScanOp();
   if (!scan || operand.getOperandNumber() < scan.getNumCarried())
     return {};
   return scan->getResult(operand.getOperandNumber());
@@ -59,21 +67,25 @@ public:
   }
 
 private:
-  /// A cast of this pass's kind: from 16 bits to f32.
+  /// What a cast from 16 bits to f32 widens; null where `value` is of no such cast.
   Value getWidened(Value value) const {
-    auto cast = value.getDefiningOp<nn::CastOp>();
-    return cast && isOfType(cast->getOperand(0), narrow) && isOfType(value, wide) ? cast->getOperand(0) : Value();
+    Operation *op = value.getDefiningOp();
+    return isFloatCast(op) && isOfType(op->getOperand(0), narrow) && isOfType(value, wide) ? op->getOperand(0)
+                                                                                           : Value();
   }
 
   /// A product of 16-bit operands, with a bias or without; an override may keep its operands in f32.
   bool isProduct(Value value) const {
     Operation *op = value.getDefiningOp();
-    if (auto add = dyn_cast_or_null<nn::AddOp>(op)) {
-      auto isBias = [](Value term) { return isa_and_nonnull<nn::BroadcastOp>(term.getDefiningOp()); };
-      return (isProduct(add.getA()) && isBias(add.getB_())) || (isProduct(add.getB_()) && isBias(add.getA()));
-    }
-    if (auto dot = dyn_cast_or_null<nn::DotOp>(op))
-      return isOfType(dot.getA(), narrow);
+    auto facts = dyn_cast_or_null<FactsInterface>(op);
+    if (!facts)
+      return false;
+    if (facts.getFacts().family == OpFamily::Contraction)
+      return isOfType(op->getOperand(0), narrow);
+    if (op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 2)
+      for (unsigned i : {0, 1})
+        if (isProduct(op->getOperand(i)))
+          return isMovement(op->getOperand(1 - i).getDefiningOp()) && !isProduct(op->getOperand(1 - i));
     return isMovement(op) && op->getNumOperands() == 1 && isProduct(op->getOperand(0));
   }
 
@@ -103,8 +115,8 @@ private:
         return isOnlyRounded(row);
       if (Value seen = getSeen(use))
         return isOnlyRounded(seen);
-      return isa<nn::CastOp>(user) ? isOfType(user->getResult(0), narrow)
-                                   : isMovement(user) && isOnlyRounded(user->getResult(0));
+      return isFloatCast(user) ? isOfType(user->getResult(0), narrow)
+                               : isMovement(user) && isOnlyRounded(user->getResult(0));
     });
   }
 
@@ -159,7 +171,7 @@ private:
       if (Value seen = getSeen(*use)) {
         use->set(kept);
         narrowAndWiden(seen);
-      } else if (isa<nn::CastOp>(user) && isOfType(user->getResult(0), narrow)) {
+      } else if (isFloatCast(user) && isOfType(user->getResult(0), narrow)) {
         user->getResult(0).replaceAllUsesWith(kept);
       } else if (isMovement(user) && llvm::all_of(user->getOperands(), [&](Value operand) {
                    return !isa<FloatType>(getElementTypeOrSelf(operand)) || getWidened(operand);

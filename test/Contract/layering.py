@@ -88,6 +88,7 @@ class Layering(unittest.TestCase):
         "lib/Codegen/LoopEmitter.cpp": ("BroadcastOp ReshapeOp", "movements that leave flat positions as they are"),
         "lib/Codegen/RegionEvaluator.cpp": ("ConcatOp ReshapeOp", "position arithmetic that is cheaper than what their records say"),
         "lib/Export/CastPairs.cpp": ("CastOp", "casts are what it puts around others"),
+        "passes/AutocastScans.cpp": ("ScanOp", "the loops whose rows it keeps in 16 bits"),
         "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp ScanOp", "ops that hold shapes or positions of the whole batch"),
         "passes/CheapProducers.cpp": ("GatherOp ReshapeOp", "rows of a parameter, and views that widening is moved across"),
         "passes/FusionGroups.cpp": ("BroadcastOp GatherOp TransposeOp", "what memory traffic of a fused kernel depends on"),

@@ -137,7 +137,7 @@ static void reportInitializers(ArrayRef<InitializerInfo> infos, llvm::raw_ostrea
       bytes += info.bytes;
     }
     table.add({stringifyRole(info.role).str(), stringifyCertainty(info.certainty).str(), info.name, describeType(info),
-               describeSource(info), info.reason});
+               describeSource(info), info.reason.describe()});
   }
   os << "\ninitializers: " << counts[InitializerRole::Parameter] << " parameters (" << elements << " elements, "
      << describeBytes(bytes) << "), " << counts[InitializerRole::State] << " state, "

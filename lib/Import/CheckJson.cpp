@@ -36,10 +36,14 @@ static json::Object toJson(const ::onnx::ValueInfoProto &value) {
 }
 
 static json::Object toJson(const InitializerInfo &info) {
-  json::Object object{{"name", json::fixUTF8(info.name)},     {"initializer", json::fixUTF8(info.tensor)},
-                      {"role", stringifyRole(info.role)},     {"certainty", stringifyCertainty(info.certainty)},
-                      {"reason", json::fixUTF8(info.reason)}, {"type", elementTypeName(info.dataType)},
-                      {"shape", toJson(info.dims)},           {"bytes", static_cast<int64_t>(info.bytes)}};
+  json::Object object{{"name", json::fixUTF8(info.name)},
+                      {"initializer", json::fixUTF8(info.tensor)},
+                      {"role", stringifyRole(info.role)},
+                      {"certainty", stringifyCertainty(info.certainty)},
+                      {"reason", json::fixUTF8(info.reason.describe())},
+                      {"type", elementTypeName(info.dataType)},
+                      {"shape", toJson(info.dims)},
+                      {"bytes", static_cast<int64_t>(info.bytes)}};
   json::Array tied;
   for (const std::string &name : info.tied)
     tied.push_back(json::fixUTF8(name));

@@ -35,14 +35,14 @@ LogicalResult lowtide::checkClaims(OnnxFile &file, const Signature &signature, c
       InitializerInfo &primary = infos[at->second];
       if (!info.transposed.empty() && primary.transposed.empty() && info.sourceShape == primary.dims) {
         info.viewOf = at->second;
-        info.reason += "; a view of " + primary.tensor;
+        info.reason.add({RoleReason::ViewOf, {primary.tensor}});
         continue;
       }
       // Evaluated anew for each call of a layer.
       if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
         info.viewOf = at->second;
         info.transposed = llvm::to_vector(llvm::seq<int64_t>(0, info.dims.size()));
-        info.reason += "; the same as " + primary.tensor;
+        info.reason.add({RoleReason::SameAs, {primary.tensor}});
         continue;
       }
       file.getReport().errorAt(

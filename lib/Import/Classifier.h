@@ -37,7 +37,7 @@ bool fillsBias(const OnnxFile &file, const TensorFacts &facts);
 
 /// An info about `facts` with no uses yet.
 InitializerInfo makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
-                         const llvm::Twine &reason);
+                         Reason reason);
 
 /// What a module calls the tensor that an operator reads as operand `operand`:
 /// `weight`, `bias`, `running_mean` …; empty where the operator does not tell.

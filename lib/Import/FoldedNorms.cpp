@@ -46,7 +46,7 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
     tensors.insert(tensor.name());
   // In files of the current exporter, results are called after operators, and `getitem` is one of several. Dropout
   // gives such a value as well, which only onnxruntime does not call so when it takes dropout away.
-  const bool isCurrent = isOfCurrentExporter(graph), isOfRuntime = findCleaner(model) == "onnxruntime";
+  const bool isCurrent = isOfCurrentExporter(graph), isOfRuntime = findCleaner(model) == Cleaner::OnnxRuntime;
   for (const NodeProto &node : graph.node()) {
     if (!isLayer(node) || node.output_size() != 1 || node.input_size() < 2)
       continue;

@@ -264,7 +264,7 @@ void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::
   for (InitializerInfo &info : infos)
     if (info.role == InitializerRole::Parameter && info.sourceRows && atBuffers.contains(info.tensor)) {
       info.certainty = Certainty::Assumed;
-      info.reason += ", at positions that a buffer of the program held; they are taken to begin at 0";
+      info.reason.add(RoleReason::AtBufferPositions);
       names.push_back(info.name);
     }
   if (!names.empty())

@@ -36,22 +36,43 @@ static bool tookResultName(const NodeProto &node) {
   return !name.consume_front("node_") || (!name.empty() && !isUpper(name[0]));
 }
 
-std::string lowtide::findCleaner(const ModelProto &model) {
+static StringRef describeCleaner(Cleaner cleaner) {
+  switch (cleaner) {
+  case Cleaner::None:
+    return "";
+  case Cleaner::Simplifier:
+    return "onnx-simplifier";
+  case Cleaner::Extractor:
+    return "onnx.utils.extract_model";
+  case Cleaner::Merger:
+    return "onnx.compose.merge_models";
+  case Cleaner::OnnxRuntime:
+    return "onnxruntime";
+  case Cleaner::OnnxSlim:
+    return "onnxslim";
+  case Cleaner::Untraced:
+    return "a cleaner (onnxslim, ONNX's version converter …)";
+  }
+  return "";
+}
+
+Cleaner lowtide::findCleaner(const ModelProto &model) {
   const GraphProto &graph = model.graph();
   if (Signature(graph).isPresent() || none_of(graph.node(), namesItsValue))
-    return "";
+    return Cleaner::None;
   if (any_of(model.metadata_props(), [](const auto &prop) { return StringRef(prop.key()).starts_with("onnxsim."); }))
-    return "onnx-simplifier";
-  for (const char *signer : {"onnx.utils.extract_model", "onnx.compose.merge_models"})
-    if (StringRef(model.producer_version()).contains(signer))
+    return Cleaner::Simplifier;
+  // These two sign what they write.
+  for (Cleaner signer : {Cleaner::Extractor, Cleaner::Merger})
+    if (StringRef(model.producer_version()).contains(describeCleaner(signer)))
       return signer;
   if (any_of(model.opset_import(), [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; }))
-    return "onnxruntime";
+    return Cleaner::OnnxRuntime;
   if (any_of(graph.node(), [](const NodeProto &node) {
         return tookResultName(node) || (node.output_size() && StringRef(node.output(0)).ends_with("_gemm_out"));
       }))
-    return "onnxslim";
-  return "a cleaner (onnxslim, ONNX's version converter …)";
+    return Cleaner::OnnxSlim;
+  return Cleaner::Untraced;
 }
 
 bool lowtide::isNameOfValue(StringRef name) {
@@ -72,12 +93,28 @@ bool lowtide::isNameOfValue(StringRef name) {
       .Default(operation.starts_with("upsample_") || operation.starts_with("_upsample_"));
 }
 
-/// `getitem_4 (node_linear_1)`: a value, and who gives it.
-static std::string withNode(StringRef value, StringRef node) { return (value + " (" + node + ")").str(); }
+namespace {
+/// Values, and what is said of each: `getitem_4 (node_linear_1)`.
+class NamedValues {
+public:
+  /// `nodes`: who gives it, or who reads it.
+  void add(StringRef value, StringRef nodes = "") {
+    names.push_back(value.str());
+    texts.push_back(nodes.empty() ? value.str() : (value + " (" + nodes + ")").str());
+  }
+  void warn(Report &report, Certainty certainty, const Twine &message) const {
+    if (!names.empty())
+      report.warningAt(names.front(), certainty, message + ": " + join(texts, ", "), remedy, names);
+  }
 
-std::vector<std::string> lowtide::findRemovedDropout(const ModelProto &model) {
+private:
+  std::vector<std::string> names, texts;
+};
+} // namespace
+
+static NamedValues findRemovedDropout(const ModelProto &model) {
   const GraphProto &graph = model.graph();
-  std::vector<std::string> found;
+  NamedValues found;
   StringSet<> known;
   for (const NodeProto &node : graph.node())
     for (const std::string &output : node.output())
@@ -89,40 +126,30 @@ std::vector<std::string> lowtide::findRemovedDropout(const ModelProto &model) {
     std::string module = findScope(value).value_or("");
     return module.empty() ? value.str() : module;
   };
-  const std::string cleaner = findCleaner(model);
+  const Cleaner cleaner = findCleaner(model);
   for (const NodeProto &node : graph.node()) {
     if (node.op_type() == "Dropout" || node.output_size() != 1)
       continue;
     if (isDropout(node.output(0)))
-      found.push_back(moduleOfValue(node.output(0)));
+      found.add(moduleOfValue(node.output(0)));
     // A convolution that gives such a value has a batch norm in it, and so has what onnxruntime fused.
-    else if (!cleaner.empty() && cleaner != "onnxruntime" && tookResultName(node) &&
+    else if (cleaner != Cleaner::None && cleaner != Cleaner::OnnxRuntime && tookResultName(node) &&
              !StringRef(node.op_type()).starts_with("Conv"))
-      found.push_back(withNode(node.output(0), node.name()));
+      found.add(node.output(0), node.name());
   }
   // onnxruntime lets those that read it read what was dropped, and leaves the value's type in its list.
   for (const auto &value : graph.value_info())
     if (!known.contains(value.name()) &&
-        (isDropout(value.name()) || (!cleaner.empty() && operationName(value.name()) == "getitem")))
-      found.push_back(moduleOfValue(value.name()));
+        (isDropout(value.name()) || (cleaner != Cleaner::None && operationName(value.name()) == "getitem")))
+      found.add(moduleOfValue(value.name()));
   return found;
 }
 
-/// The names in front of what `withNode` put after them.
-static std::vector<std::string> namesOf(ArrayRef<std::string> texts) {
-  std::vector<std::string> names;
-  for (StringRef text : texts)
-    names.push_back(text.split(' ').first.str());
-  return names;
-}
-
 void lowtide::reportRemovedDropout(OnnxFile &file) {
-  if (std::vector<std::string> removed = findRemovedDropout(file.getModel()); !removed.empty())
-    file.getReport().warningAt(StringRef(removed.front()).split(' ').first, Certainty::Inferred,
-                               "a cleaner removed operations that change nothing outside of training, as dropout does; "
-                               "the file holds names of their results only, and is trained without them: " +
-                                   join(removed, ", "),
-                               remedy, namesOf(removed));
+  findRemovedDropout(file.getModel())
+      .warn(file.getReport(), Certainty::Inferred,
+            "a cleaner removed operations that change nothing outside of training, as dropout does; the file holds "
+            "names of their results only, and is trained without them");
 }
 
 /// Whether a cleaner fuses no operation by element into one of this kind, and none of these into its result.
@@ -223,15 +250,15 @@ static bool isOldAndCleaned(const ModelProto &model) {
 }
 
 void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
-  const std::string cleaner = findCleaner(file.getModel());
-  if (cleaner.empty() && !isOldAndCleaned(file.getModel()))
+  const Cleaner cleaner = findCleaner(file.getModel());
+  if (cleaner == Cleaner::None && !isOldAndCleaned(file.getModel()))
     return;
   const bool areNodesNoted =
       any_of(file.getModel().graph().node(), [](const NodeProto &node) { return !findProgramNote(node).empty(); });
-  if (!cleaner.empty())
+  if (cleaner != Cleaner::None)
     file.getReport().warningAt(
         "", Certainty::Inferred,
-        Twine("PyTorch's exporter wrote this file, and ") + cleaner + " removed " +
+        "PyTorch's exporter wrote this file, and " + describeCleaner(cleaner) + " removed " +
             (areNodesNoted
                  ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
                    "it does not train, is not known"
@@ -240,32 +267,26 @@ void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
         remedy);
   // In files of the old exporter modules tell whose a layer's weight is.
   auto mayBeMerged = [&](const InitializerUse &use) {
-    return !cleaner.empty() || operandLeaf(*use.node, use.operand).empty();
+    return cleaner != Cleaner::None || operandLeaf(*use.node, use.operand).empty();
   };
-  SmallVector<std::string> unnamed, shared;
+  NamedValues unnamed, shared;
   for (const InitializerInfo &info : infos) {
-    if (info.role != InitializerRole::Parameter || info.viewOf || StringRef(info.reason).starts_with("--"))
+    if (info.role != InitializerRole::Parameter || info.viewOf || info.reason.is(RoleReason::UserSaid))
       continue;
     SmallVector<StringRef> readers;
     for (const InitializerUse &use : info.uses)
       readers.push_back(use.node->name().empty() && use.node->output_size() ? StringRef(use.node->output(0))
                                                                             : StringRef(use.node->name()));
-    if (!cleaner.empty() && info.name == info.tensor && isNameOfValue(info.name))
-      unnamed.push_back(withNode(info.name, join(readers, ", ")));
+    if (cleaner != Cleaner::None && info.name == info.tensor && isNameOfValue(info.name))
+      unnamed.add(info.name, join(readers, ", "));
     else if (readers.size() > 1 && all_of(info.uses, mayBeMerged) && !file.findUnfolded(info.tensor) &&
              info.getNumElements() > 0 && isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false))
-      shared.push_back(withNode(info.name, join(readers, ", ")));
+      shared.add(info.name, join(readers, ", "));
   }
-  if (!unnamed.empty())
-    file.getReport().warningAt(StringRef(unnamed.front()).split(' ').first, Certainty::Inferred,
-                               "tensors are trained under names that the program does not have, for the exporter "
-                               "evaluated them from parameters, and nothing tells from which: " +
-                                   join(unnamed, ", "),
-                               remedy, namesOf(unnamed));
-  if (!shared.empty())
-    file.getReport().warningAt(StringRef(shared.front()).split(' ').first, Certainty::Assumed,
-                               "several operations read one tensor, all of whose numbers are equal: perhaps "
-                               "parameters that began equal were merged; they are trained as one: " +
-                                   join(shared, ", "),
-                               remedy, namesOf(shared));
+  unnamed.warn(file.getReport(), Certainty::Inferred,
+               "tensors are trained under names that the program does not have, for the exporter evaluated them from "
+               "parameters, and nothing tells from which");
+  shared.warn(file.getReport(), Certainty::Assumed,
+              "several operations read one tensor, all of whose numbers are equal: perhaps parameters that began equal "
+              "were merged; they are trained as one");
 }

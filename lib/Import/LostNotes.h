@@ -11,23 +11,23 @@ class ModelProto;
 
 namespace lowtide {
 
-/// What rewrote a file of PyTorch's current exporter and removed the program's signature, `onnx-simplifier`; where it
-/// left no trace of itself, a list of those that leave none. Empty: the signature is there, or the exporter is another.
-std::string findCleaner(const ::onnx::ModelProto &model);
+/// What rewrites files of exporters. Some leave no trace of themselves.
+enum class Cleaner { None, Simplifier, Extractor, Merger, OnnxRuntime, OnnxSlim, Untraced };
+
+/// What rewrote a file of PyTorch's current exporter and removed the program's signature. None: the signature is there,
+/// or the exporter is another.
+Cleaner findCleaner(const ::onnx::ModelProto &model);
 
 /// Whether PyTorch's current exporter or onnxslim gives such names to what an operation computes (`embedding_1`,
 /// `val_62_weight`), and no program to a parameter of a module.
 bool isNameOfValue(llvm::StringRef name);
 
-/// Dropout, by modules or by the operations that give what it gave, of which a cleaner left nothing but the name of its
-/// result.
-std::vector<std::string> findRemovedDropout(const ::onnx::ModelProto &model);
-
 /// Warns about what a file without the exporter's notes does not tell, by names: parameters that are trained under
 /// other names than the program's, and tensors that may stand for several parameters.
 void reportLostNotes(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
 
-/// Warns about dropout that a cleaner removed, whatever the exporter.
+/// Warns about dropout of which a cleaner left nothing but the name of its result, by modules or by the operations that
+/// give what it gave; whatever the exporter.
 void reportRemovedDropout(OnnxFile &file);
 /// Warns about sums and products that a cleaner removed from files of PyTorch's old exporter, and perhaps parameters
 /// with them.

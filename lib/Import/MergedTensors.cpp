@@ -243,7 +243,7 @@ std::string MergedTensors::findNamedTwin(const InitializerUse &use) const {
 }
 
 /// Each reader of a constant vector but the first gets a tensor of its own.
-void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+void MergedTensors::splitNodes(MergedTensor &own, std::vector<MergedTensor> &parts) const {
   const TensorFacts &fact = own.facts;
   if (!isPyTorch || fact.getNumElements() > largestDeduplicated || repeatsLayers || isInventedName(own.name) ||
       count_if(fact.tensor->dims(), [](int64_t dim) { return dim != 1; }) != 1 || fact.getNumElements() < 2 ||
@@ -254,8 +254,8 @@ void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> 
   for (const InitializerUse &use : drop_begin(fact.uses)) {
     const std::string named = findNamedTwin(use);
     MergedTensor other{
-        named.empty() ? own.name + "@" + use.node->output(0) : named, {fact.tensor, {use}, false, {}}, {use}, "", true};
-    other.reason = "read by an operator of its own; merged with " + own.name + " by the exporter";
+        named.empty() ? own.name + "@" + use.node->output(0) : named, {fact.tensor, {use}, false, {}}, {use}, {}, true};
+    other.reason = {RoleReason::ReadByOperator, {own.name}};
     parts.push_back(std::move(other));
   }
   own.facts.uses.truncate(1);
@@ -264,7 +264,7 @@ void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> 
 
 /// tf2onnx keeps one of all equal tensors. Numbers by chance are equal where the program reads one variable twice;
 /// equal ones, a variable of each scope that reads them.
-void MergedTensors::splitScopes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+void MergedTensors::splitScopes(MergedTensor &own, std::vector<MergedTensor> &parts) const {
   const TensorFacts &fact = own.facts;
   if (!isFromTensorFlow || fact.getNumElements() < 2 || !isConstantValued(file, *fact.tensor).value_or(false))
     return;
@@ -282,7 +282,7 @@ void MergedTensors::splitScopes(MergedTensor &own, SmallVectorImpl<MergedTensor>
     if (other.uses.empty()) {
       other.name = (scope + "/" + name.rsplit('/').second).str();
       other.facts = {fact.tensor, {}, false, {}};
-      other.reason = "read in a scope of its own; merged with " + name.str() + " by the exporter";
+      other.reason = {RoleReason::ReadInScope, {name.str()}};
       other.isAssumed = true;
     }
     other.uses.push_back(use);
@@ -296,7 +296,7 @@ void MergedTensors::splitScopes(MergedTensor &own, SmallVectorImpl<MergedTensor>
 }
 
 /// Takes the readers in other modules out of `own`.
-void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+void MergedTensors::splitReaders(MergedTensor &own, std::vector<MergedTensor> &parts) const {
   StringRef name = own.facts.tensor->name();
   SmallVector<std::string> readers = modulesOf(own.facts.uses);
   if (own.facts.getNumElements() > largestDeduplicated || readers.size() < 2)
@@ -317,7 +317,7 @@ void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor
     if (other.uses.empty()) {
       other.name = isInvented ? name.str() : module + "." + leafOf(name).str();
       other.facts = {own.facts.tensor, {}, false, {}};
-      other.reason = "read in a module of its own; merged with " + name.str() + " by the exporter";
+      other.reason = {RoleReason::ReadInModule, {name.str()}};
       other.isAssumed = true;
     }
     other.uses.push_back(use);
@@ -328,9 +328,9 @@ void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor
     parts.push_back(std::move(other));
 }
 
-SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
-  MergedTensor own{fact.tensor->name(), {fact.tensor, {}, fact.isGraphOutput, fact.foldedFrom}, {}, "", false};
-  SmallVector<MergedTensor> parts;
+std::vector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
+  MergedTensor own{fact.tensor->name(), {fact.tensor, {}, fact.isGraphOutput, fact.foldedFrom}, {}, {}, false};
+  std::vector<MergedTensor> parts;
   for (const InitializerUse &use : fact.uses)
     if (copyName(use).empty()) {
       own.facts.uses.push_back(use);
@@ -345,7 +345,7 @@ SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
       own.facts.uses.append(reads.lookup(name));
       continue;
     }
-    MergedTensor copy{name.str(), {fact.tensor, reads.lookup(name), false, {}}, {use}, "", false};
+    MergedTensor copy{name.str(), {fact.tensor, reads.lookup(name), false, {}}, {use}, {}, false};
     if (copy.facts.uses.empty())
       continue;
     if (isInventedName(name)) {
@@ -361,8 +361,7 @@ SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
       }
       copy.isAssumed = true;
     }
-    copy.reason = "merged by the exporter with " + fact.tensor->name() +
-                  (copy.isAssumed ? ", another module reads it" : ", its name is kept by a copy");
+    copy.reason = {copy.isAssumed ? RoleReason::ReadElsewhere : RoleReason::KeptByCopy, {fact.tensor->name()}};
     parts.push_back(std::move(copy));
   }
   splitReaders(own, parts);

@@ -18,8 +18,8 @@ struct MergedTensor {
   TensorFacts facts;
   /// The reads of the initializer that are this tensor's: those of `facts`, or of copies.
   llvm::SmallVector<InitializerUse> uses;
-  /// How it was found: half a sentence; empty for the one that is left.
-  std::string reason;
+  /// How it was found; none for the one that is left.
+  std::optional<Reason> reason;
   /// The file does not say that it was a tensor of its own.
   bool isAssumed = false;
 };
@@ -30,7 +30,7 @@ public:
   MergedTensors(const OnnxFile &file, llvm::ArrayRef<TensorFacts> facts);
 
   /// The tensors that `fact` stands for, in the order of their reads; the initializer's own first, if it is read.
-  llvm::SmallVector<MergedTensor> split(const TensorFacts &fact) const;
+  std::vector<MergedTensor> split(const TensorFacts &fact) const;
   /// Whether an initializer of the file, or one that was merged, goes by `name`.
   bool hasName(llvm::StringRef name) const { return names.contains(name); }
   /// The node of the graph that gives `value`; null: none.
@@ -56,12 +56,12 @@ private:
   bool isPartOfBias(const TensorFacts &copy) const;
   bool isEvaluatedPart(const TensorFacts &copy) const;
   bool isTied(const TensorFacts &copy, const TensorFacts &owner) const;
-  void splitReaders(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
+  void splitReaders(MergedTensor &own, std::vector<MergedTensor> &parts) const;
   bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,
                       const InitializerUse &use) const;
   std::string findNamedTwin(const InitializerUse &use) const;
-  void splitNodes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
-  void splitScopes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
+  void splitNodes(MergedTensor &own, std::vector<MergedTensor> &parts) const;
+  void splitScopes(MergedTensor &own, std::vector<MergedTensor> &parts) const;
   int64_t findLargestDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
   bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
 

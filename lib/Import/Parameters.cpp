@@ -109,13 +109,13 @@ bool lowtide::fillsBias(const OnnxFile &file, const TensorFacts &facts) {
 }
 
 InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
-                                  const Twine &reason) {
+                                  Reason reason) {
   InitializerInfo info;
   info.tensor = facts.tensor->name();
   info.name = std::move(name);
   info.role = role;
   info.certainty = certainty;
-  info.reason = reason.str();
+  info.reason = std::move(reason);
   info.dims.assign(facts.tensor->dims().begin(), facts.tensor->dims().end());
   info.dataType = facts.tensor->data_type();
   info.bytes = checkedBytes(info.getNumElements(), info.dataType).value_or(0);
@@ -225,7 +225,7 @@ static void classifyStep(const OnnxFile &file, std::vector<TensorFacts> &facts, 
                            : binding->kind == "state" ? InitializerRole::State
                                                       : InitializerRole::Constant;
     infos.push_back(makeInfo(fact, binding ? binding->name : fact.tensor->name(), role, Certainty::Stated,
-                             binding ? "the training step says so" : "the training step does not update it"));
+                             binding ? RoleReason::StepUpdates : RoleReason::StepKeeps));
     infos.back().uses.assign(fact.uses.begin(), fact.uses.end());
   }
 }
@@ -264,7 +264,7 @@ static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos)
       continue;
     info.role = InitializerRole::Constant;
     info.certainty = Certainty::Assumed;
-    info.reason = "holds sinusoids, which programs keep as they are";
+    info.reason = RoleReason::Sinusoids;
     frozen.push_back(info.name);
   }
   if (!frozen.empty())
@@ -335,10 +335,10 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
   makeNamesUnique(infos);
   for (InitializerInfo &info : infos) {
     if (const UnfoldedSource *source = file.findUnfolded(info.tensor);
-        source && info.role == InitializerRole::Parameter && info.reason.find("--") != 0) {
+        source && info.role == InitializerRole::Parameter && !info.reason.is(RoleReason::UserSaid)) {
       info.unfolded = source;
       info.certainty = source->isAssumed ? Certainty::Assumed : Certainty::Inferred;
-      info.reason = source->how;
+      info.reason = {RoleReason::TakenApart, {source->how}};
     }
     info.images = file.findImages(info.tensor);
     // Integers of one or two bytes are codes of quantized weights, and no shapes.

@@ -103,16 +103,15 @@ static bool multipliesAsItStands(const NodeProto &node) {
 }
 
 /// What formula wrote the tensor, if one did.
-static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
+static Formula findFormula(const OnnxFile &file, const TensorFacts &facts) {
   std::optional<std::string> bytes = file.tryReadInitializer(facts.tensor->name());
-  return bytes ? describeFormula(*facts.tensor, *bytes) : "";
+  return bytes ? lowtide::findFormula(*facts.tensor, *bytes) : Formula::None;
 }
 
-static constexpr StringLiteral evaluatedReason =
-    "evaluated by the exporter; its numbers, or what reads it, are not those of a program's constants";
-
-static constexpr StringLiteral fourierReason =
-    "sine and cosine of what it is multiplied with are features, whose frequencies are seldom trained";
+static Reason holds(Formula formula) {
+  return formula == Formula::Mask ? Reason(RoleReason::Mask)
+                                  : Reason(RoleReason::Formula, {describeFormula(formula).str()});
+}
 
 /// Whether the tensor is added to what a layer's weights made, in the same module, and nowhere else.
 static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &facts) {
@@ -258,47 +257,46 @@ static bool scalesLayers(const MergedTensors &merged, const TensorFacts &facts) 
 /// The same for a file of tf2onnx, where variables have names and everything else was evaluated.
 static InitializerInfo classifyVariable(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                         StringRef name, bool isWeight) {
-  auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
-    return makeInfo(facts, name.str(), role, certainty, reason);
+  auto info = [&](InitializerRole role, Certainty certainty, Reason reason) {
+    return makeInfo(facts, name.str(), role, certainty, std::move(reason));
   };
   if (isVariableRead(name) || isParameterName(name))
-    return info(InitializerRole::Parameter, Certainty::Inferred, "is a variable of the program");
+    return info(InitializerRole::Parameter, Certainty::Inferred, RoleReason::Variable);
   if (isWeight)
-    return info(InitializerRole::Parameter, Certainty::Inferred, "a layer reads it as weight or bias");
+    return info(InitializerRole::Parameter, Certainty::Inferred, {RoleReason::ReadByLayer, {"weight or bias"}});
   if (facts.getNumElements() == 1)
-    return info(InitializerRole::Constant, Certainty::Assumed, "is a single number");
+    return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::SingleNumber);
   if (isFoldedNorm(name))
-    return info(InitializerRole::Parameter, Certainty::Assumed, "the scale and bias of a folded batch normalization");
-  std::string formula =
-      isConstantValued(file, *facts.tensor).value_or(false) ? std::string() : findFormula(file, facts);
-  if (!formula.empty())
-    return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+    return info(InitializerRole::Parameter, Certainty::Assumed, RoleReason::FoldedNorm);
+  Formula formula = isConstantValued(file, *facts.tensor).value_or(false) ? Formula::None : findFormula(file, facts);
+  if (formula != Formula::None)
+    return info(InitializerRole::Constant, Certainty::Inferred, holds(formula));
   const bool scales = scalesLayers(merged, facts);
   if (scales && isMovedVariable(name))
-    return info(InitializerRole::Parameter, Certainty::Inferred, "is a variable of the program in another shape");
+    return info(InitializerRole::Parameter, Certainty::Inferred, RoleReason::MovedVariable);
   if (scales || followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
-    return info(InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
-  return info(InitializerRole::Constant, Certainty::Assumed, "no layer reads it");
+    return info(InitializerRole::Parameter, Certainty::Assumed, RoleReason::EvaluatedParameter);
+  return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::UnreadByLayers);
 }
 
 /// What the tensor is that is, or was, called `name`.
 static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
-  auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
-    return makeInfo(facts, name.str(), role, certainty, reason);
+  auto info = [&](InitializerRole role, Certainty certainty, Reason reason) {
+    return makeInfo(facts, name.str(), role, certainty, std::move(reason));
   };
   if (!facts.uses.empty() && llvm::any_of(facts.uses, isRunningStatistic))
-    return info(InitializerRole::State, Certainty::Inferred, "batch normalization reads it as running statistic");
+    return info(InitializerRole::State, Certainty::Inferred, RoleReason::RunningStatistic);
   if (!isFloatType(facts.tensor->data_type()))
-    return info(InitializerRole::Constant, Certainty::Inferred, "is not of a float type");
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::NoFloat);
   if (!facts.isUsed())
-    return info(InitializerRole::Constant, Certainty::Inferred, "nothing reads it");
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::Unread);
   if (isBufferLeaf(leafOf(name)) || isPowerIteration(file, facts, name))
-    return info(InitializerRole::Constant, Certainty::Assumed, "buffers go by this name");
+    return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::BufferName);
   if (llvm::all_of(facts.uses, isSetting))
-    return info(InitializerRole::Constant, Certainty::Inferred, "configures the operator that reads it");
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::Setting);
   if (fillsBias(file, facts))
-    return info(InitializerRole::Constant, Certainty::Inferred, "fills the place of a bias");
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::FillsBias);
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });
@@ -307,7 +305,7 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   SmallVector<const NodeProto *> products = findProducts(merged, facts);
   bool isFactor = !products.empty() && !(isInventedName(name) && isLayer(merged, products));
   if (isFactor && !isParameterName(name) && facts.tensor->dims_size() == 2 && makesFourierFeatures(merged, products))
-    return info(InitializerRole::Constant, Certainty::Assumed, fourierReason);
+    return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::FourierFactor);
   if (isInventedName(name)) {
     // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
     if (!isWeight && isEvaluatedParameter(file, merged, facts, name)) {
@@ -315,18 +313,17 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
       std::string likely = !bias.empty()                     ? bias
                            : isAddedToProduct(merged, facts) ? likelyName(facts, name, merged)
                                                              : name.str();
-      return makeInfo(facts, likely, InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
+      return makeInfo(facts, likely, InitializerRole::Parameter, Certainty::Assumed, RoleReason::EvaluatedParameter);
     }
     if (!isWeight || name.contains("/Constant")) {
-      std::string formula = findFormula(file, facts);
-      return formula.empty() ? info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name")
-                             : info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+      Formula formula = findFormula(file, facts);
+      return formula == Formula::None ? info(InitializerRole::Constant, Certainty::Assumed, RoleReason::InventedName)
+                                      : info(InitializerRole::Constant, Certainty::Inferred, holds(formula));
     }
-    if (std::string formula = isFactor ? findFormula(file, facts) : ""; !formula.empty())
-      return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
-    InitializerInfo folded =
-        makeInfo(facts, likelyName(facts, name, merged), InitializerRole::Parameter, Certainty::Assumed,
-                 "folded by the exporter; the module that reads it gives the name");
+    if (Formula formula = isFactor ? findFormula(file, facts) : Formula::None; formula != Formula::None)
+      return info(InitializerRole::Constant, Certainty::Inferred, holds(formula));
+    InitializerInfo folded = makeInfo(facts, likelyName(facts, name, merged), InitializerRole::Parameter,
+                                      Certainty::Assumed, RoleReason::FoldedWeight);
     // Constant folding turns x·Wᵀ into x·V.
     if (facts.tensor->dims_size() == 2 &&
         (findEvaluatedOperator(name) == "Transpose" || multipliesAsItStands(*facts.uses.front().node))) {
@@ -340,10 +337,11 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
       llvm::all_of(facts.uses,
                    [](const InitializerUse &use) { return use.node->op_type() == "Conv" && use.operand == 1; }) &&
       repeatsFilter(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
-    return info(InitializerRole::Constant, Certainty::Inferred, "is one filter for all channels");
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::RepeatedFilter);
   // Programs transform and accumulate by products with matrices; filters begin with formulas, too, and are trained.
-  if (std::string formula = (isWeight && !isFactor) || isNamed ? "" : findFormula(file, facts); !formula.empty())
-    return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+  if (Formula formula = (isWeight && !isFactor) || isNamed ? Formula::None : findFormula(file, facts);
+      formula != Formula::None)
+    return info(InitializerRole::Constant, Certainty::Inferred, holds(formula));
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
   bool isPyTorch = file.getModel().producer_name() == "pytorch";
   // Without notes, those of the current exporter have names of operations.
@@ -351,12 +349,13 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
                                  (movesElements(name) || isElementOperation(operationName(name))));
   if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isNamed && isNumber &&
       !isLearnedNumber(merged, facts))
-    return info(InitializerRole::Constant, Certainty::Assumed, "is a single number without a module's name");
-  if (isWeight || isNamed)
+    return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::NumberWithoutModule);
+  if (isWeight)
     return info(InitializerRole::Parameter, Certainty::Inferred,
-                isWeight ? "a layer reads it as " + operandLeaf(*facts.uses.front().node, facts.uses.front().operand)
-                         : Twine("is named as one"));
-  return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
+                {RoleReason::ReadByLayer, {operandLeaf(*facts.uses.front().node, facts.uses.front().operand).str()}});
+  if (isNamed)
+    return info(InitializerRole::Parameter, Certainty::Inferred, RoleReason::ParameterName);
+  return info(InitializerRole::Parameter, Certainty::Assumed, RoleReason::NothingAgainst);
 }
 
 /// A number that is no count of several: those come from shapes. Parameters begin at zero or one.
@@ -384,7 +383,7 @@ static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const
   return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
          isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
          (facts.getNumElements() > 1 || (isElementTaken(name) && isNoCount(file, facts))) &&
-         !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts).empty();
+         !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts) == Formula::None;
 }
 
 /// Whether layers of several modules read the tensor in the same way.
@@ -454,15 +453,13 @@ private:
 
 void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
   const bool isParameter = info.role == InitializerRole::Parameter, isInvented = isInventedName(info.tensor);
-  const StringRef reason = info.reason;
   // A table may begin by a formula and be trained; no one trains masks, or transforms by products.
-  if (reason == fourierReason ||
-      (info.certainty == Certainty::Inferred && !isInvented && reason.starts_with("holds ") &&
-       reason != "holds a mask" && findProducts(merged, part.facts).empty()))
+  if (info.reason.is(RoleReason::FourierFactor) ||
+      (info.reason.is(RoleReason::Formula) && !isInvented && findProducts(merged, part.facts).empty()))
     tables.push_back(info.tensor);
   else if (mayBeEvaluated(file, part.facts, info))
     frozen.push_back(info.tensor);
-  if (reason == evaluatedReason)
+  if (info.reason.is(RoleReason::EvaluatedParameter))
     trained.push_back(info.tensor);
   if (!isParameter)
     return;
@@ -545,10 +542,9 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
       InitializerInfo info = classify(file, merged, part.facts, part.name);
       if (info.role == InitializerRole::Parameter && buffers.contains(part.name))
         info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Inferred,
-                        "a buffer of its module is listed before it, and parameters come first");
+                        RoleReason::ListedAfterBuffer);
       if (info.role == InitializerRole::Parameter && lossWeights.contains(info.tensor)) {
-        info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Assumed,
-                        "only weighs losses: a parameter there would have no least loss");
+        info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Assumed, RoleReason::WeighsLosses);
         file.getReport().warningAt(part.name, Certainty::Assumed,
                                    quoteName(part.name) + " only weighs losses; it is taken for a buffer, not trained",
                                    "train it nevertheless: --params=+" + part.name);
@@ -560,8 +556,8 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
           continue;
         }
       doubts.note(part, info);
-      if (!part.reason.empty() && info.role != InitializerRole::Constant) {
-        info.reason = part.reason;
+      if (part.reason && info.role != InitializerRole::Constant) {
+        info.reason = *part.reason;
         info.certainty = part.isAssumed ? Certainty::Assumed : Certainty::Inferred;
         if (part.isAssumed)
           apart.push_back(infos.size());

@@ -275,22 +275,25 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own
   if (owner != own) {
     bool direct = signature.findTarget(fact.tensor->name());
     InitializerInfo info = makeInfo(fact, owner->target, role, Certainty::Inferred,
-                                    own ? kind + " of its module, merged by the exporter with " + fact.tensor->name()
-                                        : kind + " that the operation reads, in another form");
+                                    own ? Reason(RoleReason::OfItsModule, {kind.str(), fact.tensor->name()})
+                                        : Reason(RoleReason::InOtherForm, {kind.str()}));
     if (!direct)
       describeFold(fact, signature, info);
     return info;
   }
-  if (fact.tensor->name() == owner->target)
-    return makeInfo(fact, owner->target, role, Certainty::Stated,
-                    "the exported program lists it as " + kind + (merged ? "; other tensors were merged with it" : ""));
+  if (fact.tensor->name() == owner->target) {
+    Reason listed(RoleReason::Listed, {kind.str()});
+    if (merged)
+      listed.add(RoleReason::OthersMerged);
+    return makeInfo(fact, owner->target, role, Certainty::Stated, std::move(listed));
+  }
   std::string fault = findFoldFault(file, fact, signature);
   InitializerInfo info =
-      makeInfo(fact, owner->target, role, Certainty::Stated, "the exporter folded it from " + owner->target);
+      makeInfo(fact, owner->target, role, Certainty::Stated, {RoleReason::FoldedFrom, {owner->target}});
   describeFold(fact, signature, info);
   if (!fault.empty()) {
     info.certainty = Certainty::Assumed;
-    info.reason += ", " + fault;
+    info.reason.add({RoleReason::Fault, {fault}});
     file.getReport().warningAt(fact.tensor->name(), Certainty::Stated,
                                "initializer " + quoteName(fact.tensor->name()) + " was folded from parameter " +
                                    quoteName(owner->target) + " and " + fault +
@@ -310,28 +313,25 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
   if (!sources.empty() && isFloatType(fact.tensor->data_type())) {
     std::string names = llvm::join(sources, ", ");
     if (!joinsZeros(fact) && findFoldFault(file, fact, signature).empty())
-      return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, "the exporter joined " + names);
+      return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, {RoleReason::Joined, {names}});
     file.getReport().warningAt(name, Certainty::Stated,
                                "initializer " + quoteName(name) + " was folded from several parameters (" + names +
                                    "): training it is not training them",
                                "export with optimize=False, or freeze it: --frozen " + name,
                                {sources.begin(), sources.end()});
-    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
-                    "the exporter combined it from " + names);
+    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed, {RoleReason::Combined, {names}});
   }
   if (llvm::any_of(fact.uses, isRunningStatistic))
-    return makeInfo(fact, name, InitializerRole::State, Certainty::Inferred,
-                    "batch normalization reads it as running statistic");
+    return makeInfo(fact, name, InitializerRole::State, Certainty::Inferred, RoleReason::RunningStatistic);
   // The rewriter that folds a batch norm into a convolution invents the
   // convolution's bias.
   if (StringRef(name).ends_with("_bias") && !fact.uses.empty() && isFloatType(fact.tensor->data_type()) &&
       StringRef(fact.uses[0].node->op_type()).starts_with("Conv") && fact.uses[0].operand == 2 &&
       fact.foldedFrom.empty() && isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
-    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed, "bias that a folded batch norm left");
+    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed, RoleReason::FoldedNormBias);
   if (!fact.foldedFrom.empty())
-    return makeInfo(fact, name, InitializerRole::Constant, Certainty::Stated,
-                    "the exporter folded it from constants and buffers");
-  return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred, "the exported program does not list it");
+    return makeInfo(fact, name, InitializerRole::Constant, Certainty::Stated, RoleReason::FoldedFromConstants);
+  return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred, RoleReason::Unlisted);
 }
 
 /// What the program calls the tensor where `use` reads it; empty: not known.
@@ -391,7 +391,7 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
       info = describe(fact, own, owner, byOwner.size() > 1);
     else if (own)
       info = makeInfo(fact, fact.tensor->name() + "@constant", InitializerRole::Constant, Certainty::Inferred,
-                      "a number of the graph, merged by the exporter with " + own->target);
+                      {RoleReason::MergedNumber, {own->target}});
     else
       info = describeUnclaimed(fact);
     info.uses.assign(uses.begin(), uses.end());
@@ -476,7 +476,7 @@ void SignatureClassifier::findTies() {
     for (InitializerInfo &form : infos)
       if (form.name == owner) {
         form.name = names.front();
-        form.reason += "; tied";
+        form.reason.add(RoleReason::Tied);
         form.tied = form.tied.empty() ? names : form.tied;
       }
   }
@@ -564,7 +564,7 @@ void SignatureClassifier::separatePieces() {
       continue;
     for (size_t i : members) {
       infos[i].name = (name + "@" + infos[i].tensor).str();
-      infos[i].reason = ("a part of " + name + ", which the exporter took out of it").str();
+      infos[i].reason = {RoleReason::Piece, {name.str()}};
     }
   }
 }

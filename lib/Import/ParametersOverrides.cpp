@@ -42,12 +42,12 @@ private:
            (stated[number] == InitializerRole::Constant && isFloatType(info.dataType) &&
             (saysName || info.getNumElements() > 1) && !isInventedName(info.name));
   }
-  void set(InitializerInfo &info, InitializerRole role, const Twine &reason) {
+  void set(InitializerInfo &info, InitializerRole role, const Twine &words) {
     if (info.role == role)
       return;
     info.role = role;
     info.certainty = Certainty::Stated;
-    info.reason = reason.str();
+    info.reason = {RoleReason::UserSaid, {words.str()}};
   }
   std::string suggest(StringRef word) const {
     std::vector<StringRef> known;

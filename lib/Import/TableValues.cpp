@@ -140,28 +140,44 @@ static bool isGeometric(ArrayRef<float> values, int64_t length, int64_t stride) 
   return varies;
 }
 
-std::string lowtide::describeFormula(const TensorProto &tensor, const std::string &bytes) {
-  if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() == 0)
+StringRef lowtide::describeFormula(Formula formula) {
+  switch (formula) {
+  case Formula::None:
     return "";
+  case Formula::Mask:
+    return "a mask";
+  case Formula::Wave:
+    return "sinusoids or ramps";
+  case Formula::Polynomial:
+    return "powers or polynomials";
+  case Formula::Geometric:
+    return "geometric series";
+  }
+  return "";
+}
+
+lowtide::Formula lowtide::findFormula(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() == 0)
+    return Formula::None;
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   if (all_equal(values))
-    return "";
+    return Formula::None;
   int rank = tensor.dims_size();
   if (all_of(values, [](float value) { return value == 0 || value <= -1e4f; }) ||
       (rank > 1 && isTriangle(values, tensor.dims(rank - 2), tensor.dims(rank - 1))))
-    return "a mask";
+    return Formula::Mask;
   int64_t stride = 1;
   for (int axis = rank; axis-- > 0 && rank > 1;) {
     if (isWave(values, tensor.dims(axis), stride))
-      return "sinusoids or ramps";
+      return Formula::Wave;
     if (isPolynomial(values, tensor.dims(axis), stride))
-      return "powers or polynomials";
+      return Formula::Polynomial;
     if (isGeometric(values, tensor.dims(axis), stride))
-      return "geometric series";
+      return Formula::Geometric;
     stride *= tensor.dims(axis);
   }
-  return "";
+  return Formula::None;
 }
 
 bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes) {
@@ -221,7 +237,7 @@ bool lowtide::followsNoRule(const TensorProto &tensor, const std::string &bytes)
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   if (!all_of(values, [](float value) { return std::isfinite(value); }) || is_sorted(values) ||
-      std::is_sorted(values.rbegin(), values.rend()) || !describeFormula(tensor, bytes).empty())
+      std::is_sorted(values.rbegin(), values.rend()) || findFormula(tensor, bytes) != Formula::None)
     return false;
   llvm::sort(values);
   size_t different = size_t(std::unique(values.begin(), values.end()) - values.begin());

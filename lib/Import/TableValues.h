@@ -5,13 +5,19 @@
 
 #include "onnx/onnx_pb.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 
 namespace lowtide {
 
-/// What formula wrote the f32 `tensor`, whose data are `bytes`: "a mask", "sinusoids or ramps", "powers or
-/// polynomials", "geometric series". Empty where none did, or where all elements are equal, which says nothing.
-std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
+enum class Formula { None, Mask, Wave, Polynomial, Geometric };
+
+/// What formula wrote the f32 `tensor`, whose data are `bytes`. None also where all elements are equal, which says
+/// nothing.
+Formula findFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
+/// What it writes: "a mask", "sinusoids or ramps", "powers or polynomials", "geometric series".
+llvm::StringRef describeFormula(Formula formula);
 
 /// Whether f32 `tensor` holds sines of positions along some dimension, a good part of which turn visibly.
 bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes);

@@ -69,7 +69,7 @@ void lowtide::findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &i
       folded.viewOf = j;
       folded.transposed = {0, 1};
       folded.certainty = Certainty::Inferred;
-      folded.reason = "the same as " + whole.name + ", value for value";
+      folded.reason = {RoleReason::SameValues, {whole.name}};
       break;
     }
   }
@@ -91,7 +91,7 @@ void lowtide::findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &i
       folded.transposed = {1, 0};
       folded.sourceShape = SmallVector<int64_t>{folded.dims[1], folded.dims[0]};
       folded.certainty = Certainty::Inferred;
-      folded.reason = "the transpose of " + whole.name + ", value for value";
+      folded.reason = {RoleReason::TransposedValues, {whole.name}};
       break;
     }
   }

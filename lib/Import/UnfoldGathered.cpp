@@ -303,7 +303,7 @@ bool lowtide::unfoldPositions(UnfoldingGraph &graph, const NodeProto &node, int 
       tensor->dims_size() < (node.op_type() == "Add" ? 3 : 2) || tensor->data_type() != TensorProto::FLOAT)
     return false;
   std::optional<std::string> bytes = graph.read(*tensor);
-  if (!bytes || bytes->empty() || !describeFormula(*tensor, *bytes).empty())
+  if (!bytes || bytes->empty() || findFormula(*tensor, *bytes) != Formula::None)
     return false;
   std::optional<Gathering> found = findGathering(*tensor, *bytes);
   if (!found || found->isMasked() || found->featureAxes.size() > 1 || 3 * found->numRows > int64_t(found->rows.size()))

@@ -8,6 +8,8 @@
 #ifndef LOWTIDE_IMPORT_INITIALIZERS_H
 #define LOWTIDE_IMPORT_INITIALIZERS_H
 
+#include "lowtide/Import/RoleReasons.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -98,8 +100,7 @@ struct InitializerInfo {
   std::vector<std::string> tied;
   InitializerRole role = InitializerRole::Constant;
   Certainty certainty = Certainty::Assumed;
-  /// Why: half a sentence.
-  std::string reason;
+  Reason reason;
 
   /// Shape in the file, and element type as ONNX numbers it.
   llvm::SmallVector<int64_t> dims;

@@ -53,8 +53,8 @@ static void divide(UnfoldingGraph &graph, NodeProto &lookup) {
   graph.addNode("Add", {still, add("Div", {add("Sub", {plain, still}), times})}, name);
 }
 
-LookupFrequency lowtide::restoreLookupFrequency(GraphProto &proto) {
-  LookupFrequency found;
+Recovered lowtide::restoreLookupFrequency(GraphProto &proto) {
+  Recovered found;
   if (none_of(proto.node(), scalesGradientByFrequency))
     return found;
   UnfoldingGraph graph(proto);
@@ -70,7 +70,7 @@ LookupFrequency lowtide::restoreLookupFrequency(GraphProto &proto) {
   }
   for (auto &[note, nodes] : lookups) {
     if (nodes.size() != 1) {
-      found.lost.push_back(results[note]);
+      found.unknown.push_back(results[note]);
       continue;
     }
     if (!is_contained(found.restored, nodes.front()->input(0)))

@@ -3,23 +3,15 @@
 #ifndef LOWTIDE_LIB_IMPORT_LOOKUPFREQUENCY_H
 #define LOWTIDE_LIB_IMPORT_LOOKUPFREQUENCY_H
 
-#include "onnx/onnx_pb.h"
+#include "Recovered.h"
 
-#include <string>
-#include <vector>
+#include "onnx/onnx_pb.h"
 
 namespace lowtide {
 
-/// Tables whose gradients the program divides by how often a row is looked up.
-struct LookupFrequency {
-  std::vector<std::string> restored;
-  /// Results of operations in which no look-up was found.
-  std::vector<std::string> lost;
-};
-
 /// Puts the division back into look-ups whose notes ask for it (`scale_grad_by_freq`), by nodes that are not in order
-/// yet (sortNodes).
-LookupFrequency restoreLookupFrequency(::onnx::GraphProto &graph);
+/// yet (sortNodes). Returns the tables, and results of operations in which no look-up was found.
+Recovered restoreLookupFrequency(::onnx::GraphProto &graph);
 
 } // namespace lowtide
 

@@ -64,7 +64,7 @@ public:
     }
   }
 
-  LostDraws run();
+  Recovered run();
 
 private:
   /// A value that several of the program's became, with those that are gone, in the program's order.
@@ -193,7 +193,7 @@ void MergedDraws::copyWay(const std::set<int> &way, size_t instance, StringRef n
 
 void MergedDraws::finish() { insertAfter(graph, std::move(added)); }
 
-LostDraws MergedDraws::run() {
+Recovered MergedDraws::run() {
   // Nodes are in order.
   for (auto [i, node] : enumerate(graph.node()))
     if (draws(node) || any_of(node.input(), [&](const std::string &input) {
@@ -201,7 +201,7 @@ LostDraws MergedDraws::run() {
           return producer != producers.end() && random.count(producer->second) && !isPartedBelow(input);
         }))
       random.insert(int(i));
-  LostDraws result;
+  Recovered result;
   std::vector<Parted> all = findParted();
   std::vector<std::set<int>> ways;
   llvm::erase_if(all, [&](const Parted &parted) { return !random.count(producers[parted.value]); });
@@ -263,7 +263,7 @@ LostDraws MergedDraws::run() {
   return result;
 }
 
-LostDraws lowtide::restoreDraws(GraphProto &graph) {
+Recovered lowtide::restoreDraws(GraphProto &graph) {
   if (none_of(graph.node(), draws))
     return {};
   return MergedDraws(graph).run();

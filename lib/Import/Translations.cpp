@@ -4,6 +4,7 @@
 #include "lowtide/Import/Translations.h"
 
 #include "OnnxLibrary.h"
+#include "Recoveries.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Import/Check.h"
@@ -124,6 +125,12 @@ void lowtide::registerImportTranslations() {
   static TranslateRegistration describe("describe-onnx", "say what an ONNX model holds and who is a parameter",
                                         [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
                                            MLIRContext *context) { return describeModel(*sources, os, context); });
+  static TranslateRegistration recoveries(
+      "print-recoveries", "print the rules that put back what exporters lost, whatever the input",
+      [](const std::shared_ptr<llvm::SourceMgr> &, llvm::raw_ostream &os, MLIRContext *) {
+        printRecoveries(os);
+        return success();
+      });
   static TranslateRegistration bytes("onnx-text-to-onnx", "write a model in ONNX's text format as .onnx",
                                      [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
                                         MLIRContext *context) { return writeBytes(*sources, os, context); });

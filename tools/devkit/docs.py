@@ -3,6 +3,7 @@
 In any page, HTML comments before a fenced block say what fills it:
 
     <!-- produced by: COMMAND -->   the block is what the command prints on standard output
+    <!-- table by: COMMAND -->      the same for a table: the lines that follow and begin with |
     <!-- session -->                the block holds lines `$ COMMAND` (continued by `\\`), each followed by all that it
                                     printed and, where it failed, its exit code
     <!-- first: COMMAND -->         needs no block: runs before the blocks that follow
@@ -26,7 +27,7 @@ from devkit.console import ROOT, Failure, say
 LLVM = pathlib.Path("/usr/lib/llvm-22/bin")
 # Whole files that one command prints.
 PRINTED = {"docs/reference/lowtide-config-v1.json": "lowtide compile --print-schema"}
-DIRECTIVE = re.compile(r"<!-- (?:(first): (?P<setup>.*?)|produced by: (?P<command>.*?)|(?P<session>session)) -->\n(?P<fence>```\w*\n)?", re.S)
+DIRECTIVE = re.compile(r"<!-- (?:(first): (?P<setup>.*?)|table by: (?P<table>.*?)|produced by: (?P<command>.*?)|(?P<session>session)) -->\n(?P<fence>```\w*\n)?", re.S)
 
 
 class Shell:
@@ -86,6 +87,10 @@ def filled(text, binaries):
             at = match.end()
             if match["setup"]:
                 shell.output(match["setup"])
+                continue
+            if match["table"]:
+                out.append(shell.output(match["table"]))
+                at += re.match(r"(?:\|.*\n)*", text[at:]).end()
                 continue
             if not match["fence"]:
                 raise Failure(f"no fenced block follows '{match[0].strip()}'")

@@ -12,11 +12,10 @@
 
 #include "Detached.h"
 #include "Evidence.h"
-#include "Makers.h"
 #include "Unfold.h"
+#include "ValueIndex.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -24,16 +23,12 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 namespace {
 /// Products, sums of products, and what else cosines are made of.
 class Cosines {
 public:
-  explicit Cosines(const GraphProto &graph) : makers(graph) {
-    for (const TensorProto &tensor : graph.initializer())
-      initializers.insert(tensor.name());
-  }
+  explicit Cosines(const GraphProto &graph) : values(graph) {}
 
   struct Parts {
     std::string bound;      ///< the least length, a constant
@@ -42,28 +37,23 @@ public:
   std::optional<Parts> match(const NodeProto &quotient) const;
 
 private:
-  bool isConstant(StringRef value) const {
-    const NodeProto *maker = makers.find(value);
-    return maker ? maker->op_type() == "Constant" : initializers.contains(value);
-  }
   /// The two factors whose products `value` sums up; null: it is no such sum.
   const NodeProto *findProduct(StringRef value) const {
-    const NodeProto *sum = makers.find(value, "ReduceSum", 1);
-    return sum ? makers.find(sum->input(0), "Mul", 2) : nullptr;
+    const NodeProto *sum = values.find(value, "ReduceSum", 1);
+    return sum ? values.find(sum->input(0), "Mul", 2) : nullptr;
   }
 
-  const Makers makers;
-  StringSet<> initializers;
+  const ValueIndex values;
 };
 } // namespace
 
 std::optional<Cosines::Parts> Cosines::match(const NodeProto &quotient) const {
   if (quotient.op_type() != "Div" || quotient.input_size() != 2 || !findProgramNote(quotient).empty())
     return std::nullopt;
-  const NodeProto *most = makers.find(quotient.input(1), "Max", 2), *cross = findProduct(quotient.input(0));
-  const NodeProto *root = most && most->input_size() == 2 ? makers.find(most->input(0), "Sqrt", 1) : nullptr;
-  const NodeProto *lengths = root ? makers.find(root->input(0), "Mul", 2) : nullptr;
-  if (!lengths || !cross || !isConstant(most->input(1)))
+  const NodeProto *most = values.find(quotient.input(1), "Max", 2), *cross = findProduct(quotient.input(0));
+  const NodeProto *root = most && most->input_size() == 2 ? values.find(most->input(0), "Sqrt", 1) : nullptr;
+  const NodeProto *lengths = root ? values.find(root->input(0), "Mul", 2) : nullptr;
+  if (!lengths || !cross || !values.isConstant(most->input(1)))
     return std::nullopt;
   Parts parts{most->input(1), {lengths->input(0), lengths->input(1)}};
   std::string vectors[2];

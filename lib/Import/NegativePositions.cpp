@@ -7,14 +7,16 @@
 
 #include "NegativePositions.h"
 
+#include "ValueIndex.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstring>
 
 using namespace llvm;
+using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
@@ -33,28 +35,18 @@ static bool holdsNegative(const TensorProto &tensor) {
 }
 
 std::vector<std::string> lowtide::findNegativePositions(GraphProto &graph) {
-  StringMap<const NodeProto *> producers;
-  StringMap<const TensorProto *> constants;
-  for (const TensorProto &tensor : graph.initializer())
-    constants[tensor.name()] = &tensor;
+  const ValueIndex values(graph);
   std::vector<std::string> found;
   for (const NodeProto &node : graph.node()) {
-    for (const std::string &output : node.output())
-      producers[output] = &node;
-    if (node.op_type() == "Constant" && node.output_size() == 1)
-      for (const auto &attribute : node.attribute())
-        if (attribute.has_t())
-          constants[node.output(0)] = &attribute.t();
-    const NodeProto *flat = node.op_type() == "Gather" ? producers.lookup(node.input(0)) : nullptr;
-    if (!flat || flat->op_type() != "Flatten")
+    if (node.op_type() != "Gather" || !values.find(node.input(0), "Flatten", 1))
       continue;
     SmallVector<StringRef> open{node.input(1)};
     bool multiplies = false, isNegative = false;
     while (!open.empty()) {
       const StringRef value = open.pop_back_val();
-      if (const TensorProto *tensor = constants.lookup(value))
+      if (const TensorProto *tensor = values.findTensor(value))
         isNegative |= holdsNegative(*tensor);
-      const NodeProto *made = producers.lookup(value);
+      const NodeProto *made = values.find(value);
       if (!made || !is_contained({"Add", "Mul", "Cast", "Expand", "Reshape", "Unsqueeze"}, made->op_type()))
         continue;
       multiplies |= made->op_type() == "Mul";

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Makers.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -21,25 +22,17 @@ using ::onnx::TensorProto;
 namespace {
 class Averages {
 public:
-  Averages(UnfoldingGraph &graph, GraphProto &proto) : graph(graph), proto(proto) {
-    for (auto [i, node] : enumerate(proto.node()))
-      for (const std::string &output : node.output())
-        producers[output] = int(i);
-  }
+  Averages(UnfoldingGraph &graph, GraphProto &proto) : graph(graph), proto(proto), makers(proto) {}
 
   void restore(const SignatureEntry &buffer);
 
 private:
-  const NodeProto *findProducer(StringRef value) const {
-    auto at = producers.find(value);
-    return at == producers.end() ? nullptr : &proto.node(at->second);
-  }
   std::optional<float> findNumber(StringRef value) const;
   std::optional<float> findFactor(StringRef value) const;
 
   UnfoldingGraph &graph;
   GraphProto &proto;
-  StringMap<int> producers;
+  const Makers makers;
 };
 } // namespace
 
@@ -57,8 +50,8 @@ std::optional<float> Averages::findNumber(StringRef value) const {
 
 /// The number between 0 and 1 that `value` is multiplied by.
 std::optional<float> Averages::findFactor(StringRef value) const {
-  const NodeProto *node = findProducer(value);
-  if (!node || node->op_type() != "Mul" || node->input_size() != 2)
+  const NodeProto *node = makers.find(value, "Mul", 2);
+  if (!node)
     return std::nullopt;
   for (int operand : {0, 1})
     if (std::optional<float> number = findNumber(node->input(operand)); number && *number > 0 && *number < 1)
@@ -80,8 +73,8 @@ void Averages::restore(const SignatureEntry &buffer) {
       return;
     image = graph.find(value.name());
   }
-  const NodeProto *sum = findProducer(buffer.assigned);
-  if (!image || image->data_type() != TensorProto::FLOAT || !sum || sum->op_type() != "Add" || sum->input_size() != 2)
+  const NodeProto *sum = makers.find(buffer.assigned, "Add", 2);
+  if (!image || image->data_type() != TensorProto::FLOAT || !sum)
     return;
   const int operand = sum->input(0) == image->name() ? 0 : 1;
   std::optional<float> rest = findFactor(sum->input(1 - operand));

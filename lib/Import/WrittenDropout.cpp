@@ -9,69 +9,39 @@
 #include "WrittenDropout.h"
 
 #include "Evidence.h"
-#include "Makers.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "ValueIndex.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 namespace {
 class Draws {
 public:
-  explicit Draws(const GraphProto &graph) : makers(graph) {
-    for (const TensorProto &tensor : graph.initializer())
-      tensors[tensor.name()] = &tensor;
-    for (const NodeProto &node : graph.node()) {
-      if (node.op_type() == "Constant" && node.attribute_size() == 1 && node.attribute(0).has_t())
-        tensors[node.output(0)] = &node.attribute(0).t();
-      for (const std::string &input : node.input())
-        readers[input].push_back(&node);
-    }
-    for (const auto &output : graph.output())
-      readers[output.name()].push_back(nullptr);
-  }
+  explicit Draws(const GraphProto &graph) : values(graph) {}
 
   /// The probability with which the mask that `node` draws keeps; nullopt: it draws none, or is not divided by it.
   std::optional<double> findKept(const NodeProto &node) const;
 
 private:
-  std::optional<double> findNumber(StringRef value) const;
   bool isUniform(StringRef value) const;
   /// The same whatever is done to the mask.
   std::optional<double> findDrawn(const NodeProto &node) const;
   bool isDivisor(StringRef value, double kept) const;
   bool isDivided(StringRef value, double kept, int depth) const;
 
-  Makers makers;
-  StringMap<const TensorProto *> tensors;
-  StringMap<SmallVector<const NodeProto *>> readers; ///< null: the graph's outputs
+  const ValueIndex values;
 };
 } // namespace
 
-std::optional<double> Draws::findNumber(StringRef value) const {
-  const TensorProto *tensor = tensors.lookup(value);
-  if (!tensor || tensor->data_type() != TensorProto::FLOAT || tensor->data_location() == TensorProto::EXTERNAL ||
-      any_of(tensor->dims(), [](int64_t dim) { return dim != 1; }))
-    return std::nullopt;
-  const std::string bytes = tensor->has_raw_data() ? tensor->raw_data() : embeddedBytes(*tensor);
-  float number;
-  if (bytes.size() != sizeof(number))
-    return std::nullopt;
-  std::memcpy(&number, bytes.data(), sizeof(number));
-  return number;
-}
-
 bool Draws::isUniform(StringRef value) const {
-  const NodeProto *node = makers.find(value);
+  const NodeProto *node = values.find(value);
   return node && (node->op_type() == "RandomUniformLike" || node->op_type() == "RandomUniform") &&
          none_of(node->attribute(), [](const auto &attribute) {
            return (attribute.name() == "low" && attribute.f() != 0) ||
@@ -82,10 +52,10 @@ bool Draws::isUniform(StringRef value) const {
 std::optional<double> Draws::findDrawn(const NodeProto &node) const {
   if (node.input_size() != 1 || node.output_size() != 1)
     return std::nullopt;
-  const NodeProto *chosen = makers.find(node.input(0));
+  const NodeProto *chosen = values.find(node.input(0));
   if (!chosen || chosen->input_size() != 2 || !isUniform(chosen->input(0)))
     return std::nullopt;
-  std::optional<double> number = findNumber(chosen->input(1));
+  std::optional<double> number = values.findNumber(chosen->input(1));
   StringRef op = chosen->op_type();
   if (node.op_type() == "Floor")
     return op == "Add" ? number : std::nullopt;
@@ -95,23 +65,23 @@ std::optional<double> Draws::findDrawn(const NodeProto &node) const {
 }
 
 bool Draws::isDivisor(StringRef value, double kept) const {
-  std::optional<double> number = findNumber(value);
+  std::optional<double> number = values.findNumber(value);
   return number && std::abs(*number - kept) < 1e-6;
 }
 
 bool Draws::isDivided(StringRef value, double kept, int depth) const {
-  auto found = readers.find(value);
-  return found != readers.end() && all_of(found->second, [&](const NodeProto *reader) {
-           if (!reader || reader->input_size() != 2)
-             return false;
-           if (reader->op_type() == "Div")
-             return reader->input(0) == value && isDivisor(reader->input(1), kept);
-           if (reader->op_type() != "Mul" || depth == 0)
-             return false;
-           StringRef other = reader->input(reader->input(0) == value);
-           const NodeProto *quotient = makers.find(other, "Div", 2);
-           return (quotient && isDivisor(quotient->input(1), kept)) || isDivided(reader->output(0), kept, depth - 1);
-         });
+  const ArrayRef<const NodeProto *> readers = values.findReaders(value);
+  return !readers.empty() && all_of(readers, [&](const NodeProto *reader) {
+    if (!reader || reader->input_size() != 2)
+      return false;
+    if (reader->op_type() == "Div")
+      return reader->input(0) == value && isDivisor(reader->input(1), kept);
+    if (reader->op_type() != "Mul" || depth == 0)
+      return false;
+    StringRef other = reader->input(reader->input(0) == value);
+    const NodeProto *quotient = values.find(other, "Div", 2);
+    return (quotient && isDivisor(quotient->input(1), kept)) || isDivided(reader->output(0), kept, depth - 1);
+  });
 }
 
 std::optional<double> Draws::findKept(const NodeProto &node) const {

@@ -58,7 +58,11 @@ static StringRef describeCleaner(Cleaner cleaner) {
 
 Cleaner lowtide::findCleaner(const ModelProto &model) {
   const GraphProto &graph = model.graph();
-  if (Signature(graph).isPresent() || none_of(graph.node(), namesItsValue))
+  const bool isCurrent =
+      any_of(graph.node(),
+             [](const NodeProto &node) { return namesItsValue(node) || !findProgramNote(node).empty(); }) ||
+      (model.producer_name() == "pytorch" && isOfCurrentExporter(graph));
+  if (Signature(graph).isPresent() || !isCurrent)
     return Cleaner::None;
   if (any_of(model.metadata_props(), [](const auto &prop) { return StringRef(prop.key()).starts_with("onnxsim."); }))
     return Cleaner::Simplifier;

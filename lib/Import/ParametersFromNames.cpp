@@ -467,7 +467,7 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
     shared.push_back(info.tensor);
   if (isInvented && seemsComputed(*part.facts.tensor, file.tryReadInitializer(info.tensor).value_or("")))
     computed.push_back(info.tensor);
-  if (info.name != part.name && folded.empty())
+  if (folded.empty() && (info.name != part.name || info.reason.is(RoleReason::FoldedWeight)))
     folded = info.tensor;
   // The old exporter's inference mode merges batch norms into convolutions and numbers the results.
   const InitializerUse &use = part.facts.uses.front();

@@ -1,7 +1,7 @@
 //===- Prefixes.cpp - names that a merge of models wrote something in front of ----===//
 //
 // PyTorch's exporters name a node and its value after each other, which tells where their names begin: `node_linear_3`
-// gives `linear_3`, `/net/fc/Gemm` gives `/net/fc/Gemm_output_0`.
+// gives `linear_3`, `/net/fc/Gemm` gives `/net/fc/Gemm_output_0`. So do nodes that are called after their operator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,12 +28,29 @@ static StringRef findOfCurrentExporter(StringRef node, StringRef value) {
   return !rest.empty() && !isUpper(rest[0]) && value.consume_front(prefix) && value == rest ? prefix : StringRef();
 }
 
+/// `net_` of `net_node_LSTM_4`, all of whose results begin so: nodes of several results are called after their
+/// operator.
+static StringRef findOfOperator(const NodeProto &node) {
+  const StringRef name = node.name();
+  const size_t at = name.find("node_" + node.op_type() + "_");
+  const StringRef number = name.rsplit('_').second;
+  if (at == StringRef::npos || at == 0 || number.empty() || !all_of(number, isDigit) ||
+      name.size() != at + StringRef("node__").size() + node.op_type().size() + number.size())
+    return "";
+  const StringRef prefix = name.take_front(at);
+  return all_of(node.output(),
+                [&](const std::string &value) { return value.empty() || StringRef(value).starts_with(prefix); })
+             ? prefix
+             : StringRef();
+}
+
 /// `net_` of `net_/body/fc/Gemm_1`, which gives `net_/body/fc/Gemm_1_output_0`.
 static StringRef findOfOldExporter(StringRef node, StringRef value, StringRef op) {
   const size_t twice = node.find("//");
   StringRef prefix =
       twice == StringRef::npos ? node.take_until([](char c) { return c == '/'; }) : node.take_front(twice + 1);
-  if (prefix.empty() || prefix.size() == node.size() || !value.consume_front(node) || value != "_output_0")
+  if (prefix.empty() || prefix.size() == node.size() || !value.consume_front(node) ||
+      !value.consume_front("_output_") || value.empty() || !all_of(value, isDigit))
     return "";
   StringRef last = node.rsplit('/').second;
   if (!last.consume_front(op))
@@ -59,9 +76,9 @@ static void forEachNode(GraphProto &graph, function_ref<void(NodeProto &)> visit
 StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
   std::set<std::string> prefixes;
   for (const NodeProto &node : graph.node())
-    if (node.output_size() == 1)
-      for (StringRef prefix : {findOfCurrentExporter(node.name(), node.output(0)),
-                               findOfOldExporter(node.name(), node.output(0), node.op_type())})
+    for (const std::string &output : node.output())
+      for (StringRef prefix : {findOfCurrentExporter(node.name(), output), findOfOperator(node),
+                               findOfOldExporter(node.name(), output, node.op_type())})
         if (!prefix.empty())
           prefixes.insert(prefix.str());
   StringMap<std::string> originals;

@@ -37,7 +37,8 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   warns            something differs, and the import warned
   refused          an error in words, and its exit code
   silently wrong   something differs, and nothing was said
-  crash            a signal, an internal error, or no end within the limit
+  crash            a signal, or an internal error
+  no end           `lowtide verify` took longer than --seconds, which tells nothing about the file
   export failed    the exporter or cleaner wrote no file; counted apart
 
 options:
@@ -58,7 +59,7 @@ options:
   --seconds=N         how long one `lowtide verify` may take (120)
   --list              print the cases
 """
-STATES = ("holds", "warns", "refused", "silently wrong", "crash", "export failed")
+STATES = ("holds", "warns", "refused", "silently wrong", "crash", "no end", "export failed")
 EXPORTS = ("train", "eval", "dynamo", "plain", "preserve")
 OPTIONS = ("open", "unfolded", "inputs", "external")
 CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
@@ -98,7 +99,7 @@ def judge(binaries, folder, file, seconds, to_logits):
     try:
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return "crash", f"no end within {seconds} s", []
+        return "no end", f"within {seconds} s", []
     warnings = re.findall(r"^warning: (.*)", done.stderr, re.M)
     if done.returncode in (0, 9) and done.stdout:
         words = words_of(json.loads(done.stdout))

@@ -119,6 +119,20 @@ static Names findOwnFunctions(GraphProto &graph) {
   return found;
 }
 
+/// Weights and biases of queries, keys and values that onnxruntime's fusions joined and gave names of their own.
+static Names findJoinedProjections(GraphProto &graph) {
+  llvm::StringSet<> joined;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if (node.domain() == "com.microsoft" && (node.op_type() == "Attention" || node.op_type() == "MultiHeadAttention"))
+      joined.insert(node.input().begin(), node.input().end());
+  Names found;
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    if (llvm::StringRef name = tensor.name();
+        joined.contains(name) && (name.ends_with("qkv_weight") || name.ends_with("qkv_bias")) && !name.contains('.'))
+      found.push_back(tensor.name());
+  return found;
+}
+
 /// What the program detaches, one step after the other of a chain that was merged.
 static Names restoreAllDetached(GraphProto &graph) {
   splitSteps(graph);
@@ -194,6 +208,14 @@ static const Recovery operations[] = {
             "do, and its exporter does not tell that the difference is detached; it is taken to be: {0}",
             "export with dynamo=True, whose notes tell"},
      {}},
+    {finds<findJoinedProjections>,
+     "`com.microsoft.Attention`, `MultiHeadAttention` with `…_qkv_weight`, `…_qkv_bias`",
+     "",
+     {},
+     Saying{Certainty::Inferred,
+            "onnxruntime joined weights and biases of queries, keys and values; they are trained as one tensor, by "
+            "another name and in another order: the same for optimizers that treat each element by itself: {0}",
+            "compile the exporter's own file: the fusion is not needed"}},
     {finds<findNegativePositions>,
      "no notes; positions of several dimensions added up, negative ones among them",
      "",

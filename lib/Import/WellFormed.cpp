@@ -14,6 +14,7 @@
 
 #include "WellFormed.h"
 
+#include "Evidence.h"
 #include "ExternalData.h"
 #include "TensorData.h"
 
@@ -360,6 +361,33 @@ void GraphChecker::checkAttributeValue(const NodeProto &node, const AttributePro
     error(nodeLabel(node), describeNode(node) + ": attribute " + quoteName(attribute.name()) + " has no value");
 }
 
+/// Whether nodes read parameters or buffers that the program's signature lists and the file does not hold, as PyTorch's
+/// current exporter writes it with export_params=False: without values, and without shapes.
+static LogicalResult checkParameters(const GraphProto &graph, Report &report) {
+  StringSet<> read, known;
+  for (const NodeProto &node : graph.node()) {
+    read.insert(node.input().begin(), node.input().end());
+    known.insert(node.output().begin(), node.output().end());
+  }
+  for (const TensorProto &tensor : graph.initializer())
+    known.insert(tensor.name());
+  for (const auto &input : graph.input())
+    known.insert(input.name());
+  SmallVector<StringRef> gone;
+  const Signature signature(graph);
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (read.contains(entry.target) && !known.contains(entry.target))
+      gone.push_back(entry.target);
+  if (gone.empty())
+    return success();
+  report.errorAt(
+      FailureKind::BadInput, gone.front(),
+      "the file has neither values nor shapes of " + Twine(gone.size()) +
+          (gone.size() == 1 ? " parameter or buffer of the program" : " parameters and buffers of the program"),
+      "export with export_params=True (weights can be drawn anew all the same: --init=random:1)");
+  return failure();
+}
+
 LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimits &limits, Report &report) {
   unsigned before = report.getNumErrors();
   int64_t newestIR = ::onnx::Version::IR_VERSION;
@@ -406,6 +434,8 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
     report.error(FailureKind::BadInput, "the model has more than " + Twine(limits.nodes) + " nodes");
     return failure();
   }
+  if (failed(checkParameters(model.graph(), report)))
+    return failure();
   GraphChecker(model, limits, report).checkGraph(model.graph(), 0);
   return success(report.getNumErrors() == before);
 }

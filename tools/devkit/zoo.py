@@ -45,7 +45,7 @@ options:
   --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
   --exports=LIST      train,eval,dynamo (the first three); also with an opset, -open, -unfolded
   --cleaners[=LIST]   also every file as cleaners write it: onnxslim,onnxsim unless listed; there are also onnxruntime (basic
-                      optimizations), ort2, ort3 (extended and all), onnxscript (its optimizer), extract
+                      optimizations), ort2, ort3 (extended and all), fused (onnxruntime.transformers), onnxscript (its optimizer), extract
                       (onnx.utils.extract_model of the whole), convert, newest, down (ONNX's version converter, to the next
                       version, opset 25, or below 18 or 15), merge (onnx.compose, another model in front), float16
                       (onnxruntime's converter), inferred (shapes), external (data in a second file)
@@ -62,7 +62,7 @@ options:
 STATES = ("holds", "warns", "refused", "silently wrong", "crash", "no end", "export failed")
 EXPORTS = ("train", "eval", "dynamo", "plain", "preserve")
 OPTIONS = ("open", "unfolded", "inputs", "external")
-CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
+CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "fused", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
 REFUSALS = range(1, 9)
 
 

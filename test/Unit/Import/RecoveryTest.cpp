@@ -485,3 +485,45 @@ TEST(Recovery, ExtractedFilesAreTheirExporters) {
     EXPECT_EQ(file.getModel().producer_name(), layer == "normalize" ? "onnx.utils.extract_model" : "pytorch");
   }
 }
+
+TEST(Recovery, JoinedProjectionsAreNamed) {
+  const std::string text = R"(
+    <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
+    g (float[2,3,4] x) => (float[2,3,4] y)
+      <float[4,12] Attention_0_qkv_weight = {0.5}, float[12] Attention_0_qkv_bias = {0.5}> {
+      y = com.microsoft.Attention<num_heads = 2>(x, Attention_0_qkv_weight, Attention_0_qkv_bias)
+    })";
+  auto make = [&](const std::string &name) {
+    std::string renamed = text;
+    for (size_t at; (at = renamed.find("Attention_0_qkv")) != std::string::npos;)
+      renamed.replace(at, 15, name);
+    ModelProto model = parseModel(renamed);
+    for (auto &tensor : *model.mutable_graph()->mutable_initializer()) {
+      tensor.clear_float_data();
+      for (int i = 0; i != (tensor.dims_size() == 2 ? 48 : 12); ++i)
+        tensor.add_float_data(0.25f * float(i % 7));
+    }
+    return importModel(model);
+  };
+  EXPECT_THAT(make("Attention_1_qkv").messages, HasSubstr("one tensor, by another name and in another order"));
+  EXPECT_THAT(make("Attention_1_qkv").messages, HasSubstr("Attention_1_qkv_weight, Attention_1_qkv_bias"));
+  // Those of a program that has joined ones itself.
+  EXPECT_THAT(make("in_proj").messages, Not(HasSubstr("in another order")));
+}
+
+TEST(Recovery, ParametersWithoutValuesAreNamed) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2,2] "a.weight" = {1, 2, 3, 4}, float[2,2] "b.weight" = {1, 2, 3, 4}> {
+      z = MatMul(x, "a.weight")
+      y = MatMul(z, "b.weight")
+    })");
+  setSignature(model, {"a.weight", "b.weight", "unused.weight"});
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
+  model.mutable_graph()->mutable_initializer()->RemoveLast();
+  Outcome outcome = importModel(model);
+  EXPECT_EQ(outcome.failure, FailureKind::BadInput);
+  EXPECT_EQ(outcome.numErrors, 1u);
+  EXPECT_THAT(outcome.messages, HasSubstr("neither values nor shapes of 1 parameter or buffer"));
+  EXPECT_THAT(outcome.messages, HasSubstr("export_params=True"));
+}

@@ -113,6 +113,13 @@ def optimize_as_runtime(level):
     return run
 
 
+def fuse(model, path, cleaned):
+    """A cleaner: the fusions of onnxruntime.transformers, heads and sizes as it finds them."""
+    from onnxruntime.transformers import optimizer
+
+    optimizer.optimize_model(str(path), model_type="bert", opt_level=0).save_model_to_file(str(cleaned))
+
+
 def extract(model, path, cleaned):
     import onnx.utils
 
@@ -204,6 +211,7 @@ CLEANERS = {
     "onnxruntime": optimize_as_runtime("BASIC"),
     "ort2": optimize_as_runtime("EXTENDED"),
     "ort3": optimize_as_runtime("ALL"),
+    "fused": fuse,
     "onnxscript": save_of(optimize),
     "extract": extract,
     "convert": convert(lambda version: version + 1),

@@ -5,6 +5,7 @@
 
 #include "OnnxLibrary.h"
 #include "Recoveries.h"
+#include "Unfold.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Import/Check.h"
@@ -129,6 +130,12 @@ void lowtide::registerImportTranslations() {
       "print-recoveries", "print the rules that put back what exporters lost, whatever the input",
       [](const std::shared_ptr<llvm::SourceMgr> &, llvm::raw_ostream &os, MLIRContext *) {
         printRecoveries(os);
+        return success();
+      });
+  static TranslateRegistration unfoldings(
+      "print-unfoldings", "print the rules that take parameters out of what exporters evaluated, whatever the input",
+      [](const std::shared_ptr<llvm::SourceMgr> &, llvm::raw_ostream &os, MLIRContext *) {
+        printUnfoldings(os);
         return success();
       });
   static TranslateRegistration bytes("onnx-text-to-onnx", "write a model in ONNX's text format as .onnx",

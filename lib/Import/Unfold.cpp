@@ -1,13 +1,7 @@
 //===- Unfold.cpp - parameters out of what an exporter evaluated -----------------===//
 //
-//  0. Conversions to another type.
-//  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
-//     evaluated into no other tensor.
-//  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions; of
-//  TensorFlow's layers, the zeros next to their one bias.
-//  3. Functions of parameters that the file holds as well, with notes or without, and readers that were merged with
-//  their operands.
-//  4. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
+// Ordered tables of rules: for which files each is, what was evaluated, and what comes back. The table of
+// docs/import.md is printed from them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,39 +16,13 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
-
-StringRef lowtide::operationName(StringRef name) {
-  name = name.split('@').first; // a copy that was split off
-  auto [stem, number] = name.rsplit('_');
-  return !number.empty() && all_of(number, isDigit) ? stem : name;
-}
-
-bool lowtide::movesElements(StringRef name) {
-  return StringSwitch<bool>(operationName(name))
-      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze",
-              "flatten"},
-             true)
-      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk", "getitem", "unbind", "embedding",
-              "gather", "index", "index_select"},
-             true)
-      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy", "to", "lift_fresh_copy", "arange", "cat",
-              "stack", "zeros", "repeat", "tile"},
-             true)
-      .Default(false);
-}
-
-bool lowtide::isGather(StringRef name) {
-  return StringSwitch<bool>(operationName(name))
-      .Cases({"embedding", "index", "gather", "index_select", "expand", "repeat", "tile", "take"}, true)
-      .Default(false);
-}
 
 /// Evaluated tensors with a parameter among their sources, by name; those that cannot be taken apart are left out.
 /// `images` gets those of which a parameter is in the file in another form.
@@ -279,96 +247,339 @@ static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signat
   }
 }
 
-UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
-  UnfoldingGraph graph(proto, read);
-  Signature signature(proto);
-  if (signature.isPresent()) {
-    unfoldMergedReaders(graph, proto, signature);
-    unfoldMergedImages(graph, proto, signature);
-    unfoldAverages(graph, proto, signature);
-  } else {
-    restoreNamedBiases(graph, proto);
-    restoreRewrittenBiases(graph, proto);
-    unfoldMergedCopies(graph, proto);
-    joinRepeatedRecurrent(graph, proto);
-    unfoldNarrow(graph, proto);
+namespace {
+/// Which files a rule is for.
+enum class Files { All, WithNotes, WithoutNotes, OfTensorFlow };
+
+/// A file whose evaluated tensors are taken apart.
+struct Unfolding {
+  UnfoldingGraph graph;
+  GraphProto &proto;
+  Signature signature;
+  /// By name, tensors whose parameters are gone and were evaluated into no other tensor.
+  StringMap<Evaluated> evaluated = {};
+  /// Other evaluated tensors of parameters.
+  std::vector<Evaluated> images = {};
+  /// Tensors that are copies of another.
+  std::vector<std::pair<std::string, std::string>> copies = {};
+  /// Per evaluated tensor, what it was evaluated from.
+  StringMap<std::vector<std::string>> notes = {};
+
+  bool isFor(Files files) const {
+    return files == Files::All || (files == Files::OfTensorFlow && isOfTensorFlow(proto)) ||
+           (files != Files::OfTensorFlow && signature.isPresent() == (files == Files::WithNotes));
   }
-  if (isOfTensorFlow(proto))
-    for (const NodeProto *node : map_to_vector(proto.node(), [](const NodeProto &n) { return &n; }))
-      unfoldSingleBias(graph, *node);
-  std::vector<Evaluated> images;
-  StringMap<Evaluated> evaluated = findEvaluated(graph, signature, images);
-  const int32_t parameterType = findParameterType(graph, signature);
-  llvm::erase_if(images, [&](const Evaluated &each) { return unfoldConversion(graph, each, parameterType); });
-  for (StringRef name : to_vector(evaluated.keys()))
-    if (unfoldConversion(graph, evaluated[name], parameterType))
-      evaluated.erase(name);
-  const auto copies = joinRepeated(graph, images, evaluated);
-  splitMerged(graph, proto, signature, evaluated);
-  int numNodes = proto.node_size();
-  for (int i = 0; i != numNodes; ++i)
-    for (int operand = 0; operand != proto.node(i).input_size(); ++operand) {
-      // Adding nodes moves none of those that are there.
-      const NodeProto &node = proto.node(i);
-      auto found = evaluated.find(node.input(operand));
-      if (found != evaluated.end())
-        unfoldRecurrent(graph, node, operand, &found->second, 0) || unfoldBilinear(graph, node, found->second);
-      else if (!signature.isPresent() && isEvaluatedName(node.input(operand)))
-        unfoldRecurrent(graph, node, operand, nullptr, layerOfNode(node)) || unfoldPositions(graph, node, operand) ||
-            unfoldWeightNorm(graph, node, operand);
-    }
-  for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
-    if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
-      unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
-          unfoldWeightNorm(graph, found->second) || unfoldQueryBiases(graph, proto, signature, found->second) ||
-          unfoldSeveral(graph, &found->second, countSamples(proto)) || unfoldMixture(graph, &found->second) ||
-          unfoldGathered(graph, found->second);
-  for (const auto &[copy, original] : copies)
-    if (const TensorProto *tensor = graph.find(copy); graph.isRemoved(original)) {
-      graph.addNode("Identity", {original}, copy);
-      graph.remove(*tensor);
-    }
-  // Transposed matrices are views (ParametersFromSignature.cpp, ParametersFromNames.cpp).
-  StringMap<std::vector<std::string>> notes;
-  for (const auto &value : proto.value_info())
-    if (std::vector<std::string> names = findFoldedFrom(value); !names.empty())
-      notes[value.name()] = std::move(names);
-  auto isImage = [&](const TensorProto &tensor) {
+  /// Whether the exporter evaluated the initializer.
+  bool isImage(const TensorProto &tensor) const {
     return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
                                  : isEvaluatedName(tensor.name());
-  };
-  llvm::erase_if(images, [&](const Evaluated &each) { return unfoldMoved(graph, each); });
-  unfoldForms(graph, proto, isImage);
-  unfoldJoined(graph, proto, isImage, [&](const TensorProto &tensor) -> std::optional<std::vector<std::string>> {
-    if (!signature.isPresent())
-      return std::nullopt;
-    std::vector<std::string> gone = notes.lookup(tensor.name());
-    llvm::erase_if(gone, [&](const std::string &name) {
-      const SignatureEntry *entry = signature.findTarget(name);
-      return !entry || entry->kind != SignatureEntry::Parameter || graph.find(name);
-    });
-    return gone;
-  });
-  recoverAllFunctions(graph, images);
-  unfoldAllOfOne(graph, images);
-  if (signature.isPresent()) {
-    restoreBiases(graph, proto, signature);
-    doubtLostOperations(graph, proto, signature);
-  } else {
-    unfoldNormScales(graph, proto);
-    SmallVector<const TensorProto *> held, named;
-    // Without its notes, what the current exporter evaluated goes by the operation's name.
-    const bool isCurrent = isOfCurrentExporter(proto);
-    for (const TensorProto &tensor : proto.initializer())
-      if (!graph.isRemoved(tensor.name()) &&
-          (isEvaluatedName(tensor.name()) || (isCurrent && isElementOperation(operationName(tensor.name())))))
-        held.push_back(&tensor);
-      else if (!graph.isRemoved(tensor.name()) && !isInventedName(tensor.name()))
-        named.push_back(&tensor);
-    recoverFunctions(graph, proto, held, named);
-    for (const TensorProto *tensor : held)
-      if (!graph.isRemoved(tensor->name()))
-        unfoldFunction(graph, *tensor);
   }
-  return graph.finish();
+};
+
+struct UnfoldingRule {
+  void (*apply)(Unfolding &);
+  Files files;
+  /// Empty: a step that no file shows.
+  const char *evaluated, *restores;
+};
+
+/// Of an operand that was evaluated; `evaluated` is null in files without notes. Returns whether it was taken apart.
+struct OperandRule {
+  bool (*apply)(Unfolding &, const NodeProto &node, int operand, const Evaluated *evaluated);
+  Files files;
+  const char *evaluated, *restores;
+};
+
+/// Of a tensor whose parameters are gone. Returns whether it was taken apart.
+struct TensorRule {
+  bool (*apply)(Unfolding &, const Evaluated &);
+  const char *evaluated, *restores;
+};
+} // namespace
+
+/// A step of the graph alone.
+template <void (*step)(UnfoldingGraph &, GraphProto &)> static void ofGraph(Unfolding &all) {
+  step(all.graph, all.proto);
+}
+template <void (*step)(UnfoldingGraph &, GraphProto &, const Signature &)> static void ofProgram(Unfolding &all) {
+  step(all.graph, all.proto, all.signature);
+}
+template <bool (*rule)(UnfoldingGraph &, const Evaluated &)>
+static bool ofTensor(Unfolding &all, const Evaluated &evaluated) {
+  return rule(all.graph, evaluated);
+}
+
+static void unfoldSingleBiases(Unfolding &all) {
+  for (const NodeProto *node : map_to_vector(all.proto.node(), [](const NodeProto &n) { return &n; }))
+    unfoldSingleBias(all.graph, *node);
+}
+
+static void unfoldConversions(Unfolding &all) {
+  all.evaluated = findEvaluated(all.graph, all.signature, all.images);
+  const int32_t type = findParameterType(all.graph, all.signature);
+  llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldConversion(all.graph, each, type); });
+  for (StringRef name : to_vector(all.evaluated.keys()))
+    if (unfoldConversion(all.graph, all.evaluated[name], type))
+      all.evaluated.erase(name);
+}
+
+static void readNotes(Unfolding &all) {
+  for (const auto &value : all.proto.value_info())
+    if (std::vector<std::string> names = findFoldedFrom(value); !names.empty())
+      all.notes[value.name()] = std::move(names);
+}
+
+static void unfoldMovedImages(Unfolding &all) {
+  llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldMoved(all.graph, each); });
+}
+
+static void unfoldAllForms(Unfolding &all) {
+  unfoldForms(all.graph, all.proto, [&](const TensorProto &tensor) { return all.isImage(tensor); });
+}
+
+static void unfoldAllJoined(Unfolding &all) {
+  unfoldJoined(
+      all.graph, all.proto, [&](const TensorProto &tensor) { return all.isImage(tensor); },
+      [&](const TensorProto &tensor) -> std::optional<std::vector<std::string>> {
+        if (!all.signature.isPresent())
+          return std::nullopt;
+        std::vector<std::string> gone = all.notes.lookup(tensor.name());
+        llvm::erase_if(gone, [&](const std::string &name) {
+          const SignatureEntry *entry = all.signature.findTarget(name);
+          return !entry || entry->kind != SignatureEntry::Parameter || all.graph.find(name);
+        });
+        return gone;
+      });
+}
+
+static void copyRepeated(Unfolding &all) {
+  for (const auto &[copy, original] : all.copies)
+    if (const TensorProto *tensor = all.graph.find(copy); all.graph.isRemoved(original)) {
+      all.graph.addNode("Identity", {original}, copy);
+      all.graph.remove(*tensor);
+    }
+}
+
+/// Without notes: tensors with the names of operations, of tensors with names of parameters.
+static void recoverNamedFunctions(Unfolding &all) {
+  SmallVector<const TensorProto *> held, named;
+  // Without its notes, what the current exporter evaluated goes by the operation's name.
+  const bool isCurrent = isOfCurrentExporter(all.proto);
+  for (const TensorProto &tensor : all.proto.initializer())
+    if (!all.graph.isRemoved(tensor.name()) &&
+        (isEvaluatedName(tensor.name()) || (isCurrent && isElementOperation(operationName(tensor.name())))))
+      held.push_back(&tensor);
+    else if (!all.graph.isRemoved(tensor.name()) && !isInventedName(tensor.name()))
+      named.push_back(&tensor);
+  recoverFunctions(all.graph, all.proto, held, named);
+  for (const TensorProto *tensor : held)
+    if (!all.graph.isRemoved(tensor->name()))
+      unfoldFunction(all.graph, *tensor);
+}
+
+static const UnfoldingRule firstRules[] = {
+    {ofProgram<unfoldMergedReaders>, Files::WithNotes,
+     "layers, tokens and modulations of parameters that began equal (two tokens of zeros, a layer and its copy, "
+     "adaLN-zero in every block): the nodes that read them became one, too. Where the notes of whoever reads the "
+     "result name as many values as parameters are gone",
+     "the others, with nodes of their own"},
+    {ofProgram<unfoldMergedImages>, Files::WithNotes,
+     "functions that began equal (`sigmoid(g)` of two gates, `sigmoid(g)` and `1 - sigmoid(g)` at one half, `exp(s)` "
+     "and a scale of ones), where the reader's notes name another value",
+     "the other parameter, or nodes that compute one minus it, with a warning. What nothing decides is refused, or "
+     "warned about where the exporter may have dropped `x * 1`"},
+    {ofProgram<unfoldAverages>, Files::WithNotes, "`m · avg` of a buffer that the program assigns a running average",
+     "the buffer; m is one minus the factor of what is added, with a warning"},
+    {ofGraph<restoreNamedBiases>, Files::WithoutNotes, "a product called after the sum that it was an operand of",
+     "its bias of zeros, with a warning"},
+    {ofGraph<restoreRewrittenBiases>, Files::WithoutNotes,
+     "in cleaned files of the current exporter, `Gemm` and `Conv` that give what operations with a bias gave",
+     "their biases of zeros, with a warning"},
+    {ofGraph<unfoldMergedCopies>, Files::WithoutNotes,
+     "a copy with an invented name of a tensor that is no transpose of itself",
+     "at one half, one minus the parameter; at zero and read by `Exp`, its negative; otherwise the parameter; with a "
+     "warning"},
+    {ofGraph<joinRepeatedRecurrent>, Files::WithoutNotes,
+     "tensors of a recurrent layer that runs again, evaluated for each run", "one set of tensors"},
+    {ofGraph<unfoldNarrow>, Files::WithoutNotes, "what a layer reads next to a conversion to 16 bits of the same type",
+     "the parameter, in the type of the other parameters (f32), and a cast; with a warning where it was rounded"},
+    {unfoldSingleBiases, Files::OfTensorFlow, "the two biases of a recurrent layer, of which TensorFlow has one",
+     "one bias, and zeros"},
+    {unfoldConversions, Files::All,
+     "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
+     "the parameter, in the type of the other parameters (f32), and a cast; with a warning where the conversion "
+     "rounded it"},
+    {[](Unfolding &all) { all.copies = joinRepeated(all.graph, all.images, all.evaluated); }, Files::All,
+     "a table that was read several times at the same positions, as relative positions are in each layer",
+     "one table for all that read it"},
+    {[](Unfolding &all) { splitMerged(all.graph, all.proto, all.signature, all.evaluated); }, Files::All,
+     "evaluated tensors of equal value, read in modules that lack a parameter of that name", "a parameter for each"},
+};
+
+static const OperandRule operandRules[] = {
+    {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *evaluated) {
+       return unfoldRecurrent(all.graph, node, operand, evaluated, evaluated ? 0 : layerOfNode(node));
+     },
+     Files::All, "weights of `LSTM`, `GRU`, `RNN`: gates in ONNX's order, directions stacked, both biases joined",
+     "the four tensors of each layer and direction, gates in PyTorch's order (without notes, too: the operand tells)"},
+    {[](Unfolding &all, const NodeProto &node, int, const Evaluated *evaluated) {
+       return unfoldBilinear(all.graph, node, *evaluated);
+     },
+     Files::WithNotes, "the weight of a bilinear layer, as a matrix [left, outputs · right]",
+     "the weight [outputs, left, right]"},
+    {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *) {
+       return unfoldPositions(all.graph, node, operand);
+     },
+     Files::WithoutNotes, "rows of a table of relative positions, which a node adds to scores",
+     "the table, as below; of names other than `relative_position_bias_table` with a warning"},
+    {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *) {
+       return unfoldWeightNorm(all.graph, node, operand);
+     },
+     Files::WithoutNotes, "a layer's weight that was evaluated while its bias was not",
+     "direction and length of a weight norm, with a warning, unless its numbers show another normalization"},
+};
+
+static const TensorRule tensorRules[] = {
+    {[](Unfolding &all, const Evaluated &evaluated) { return unfoldFunction(all.graph, evaluated); },
+     "a function of one parameter that has an inverse: `exp`, `log`, `neg`, `sigmoid`, `tanh`, `softplus`, `sqrt`, "
+     "`rsqrt`, `reciprocal`, two of them if their order is known",
+     "the parameter, computed in f64 (of `softplus`, with beta 1 and a warning: the exporter writes it in steps)"},
+    {ofTensor<unfoldShifted>, "1 + w of a norm's scale", "the difference from one"},
+    {[](Unfolding &all, const Evaluated &evaluated) { return unfoldWeightNorm(all.graph, evaluated); },
+     "g · v / \\|v\\| of a weight norm", "direction and length, as if \\|v\\| were g, with a warning"},
+    {[](Unfolding &all, const Evaluated &evaluated) {
+       return unfoldQueryBiases(all.graph, all.proto, all.signature, evaluated);
+     },
+     "biases of queries and values, joined around zeros (`q_bias`, `v_bias` of BEiT, EVA, Swin v2)",
+     "both, and the zeros between them as a constant"},
+    {[](Unfolding &all, const Evaluated &evaluated) {
+       return unfoldSeveral(all.graph, &evaluated, countSamples(all.proto));
+     },
+     "functions of one parameter of which at least one has an inverse, also repeated for each sample "
+     "(`Normal(u, s.exp()).log_prob(x)`: log(exp(s)) and 2 · exp(s)²)",
+     "the parameter, and nodes that compute all of them; values that the program computes once go by one name in all, "
+     "which tells the order; of repeated ones with a warning, for the shape of one sample is assumed"},
+    {[](Unfolding &all, const Evaluated &evaluated) { return unfoldMixture(all.graph, &evaluated); },
+     "the softmax of a parameter over all its elements (`w.softmax(0)`), also read one number after another (`[i]`, "
+     "`unbind`)",
+     "the parameter up to a number that is added to all its elements, which changes no gradient, and weight decay "
+     "alone; with a warning, for the order of numbers is assumed"},
+    {ofTensor<unfoldGathered>,
+     "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
+     "under a mask; a token or table of one number everywhere: repeated for each sample (the first dimension of all "
+     "inputs), or read as a table called `relative_position_bias_table` is",
+     "the table: rows that agree bit by bit are one row. Rows follow the numbering of T5, Swin, BEiT or clipped "
+     "distances if the positions do, and otherwise their first occurrence; the name tells which way distances are "
+     "counted (`rel_pos_h`), or a warning does. Rows that no position reads are not in the file. Positions that a "
+     "buffer held (`position_ids`) are taken to begin at 0, with a warning"},
+};
+
+static const UnfoldingRule lastRules[] = {
+    {copyRepeated, Files::All, "", ""},
+    {readNotes, Files::WithNotes, "", ""},
+    {unfoldMovedImages, Files::All,
+     "elements of a parameter that is in the file as well, which operations moved or repeated (`w.flip(2)`, "
+     "`w[[0, 0, 1]]`, `roll`, `expand`), if no two of them are equal",
+     "nodes that take them; from where, the values tell"},
+    {unfoldAllForms, Files::All, "another form of a parameter that is in the file as well, equal bit by bit",
+     "nodes that compute it"},
+    {unfoldAllJoined, Files::All,
+     "one parameter beside another (a head of an embedding's transpose and columns of its own), where the file holds "
+     "one of the two as well",
+     "nodes that join them; which block is which, the values tell. Where several names are left for the other part, a "
+     "warning asks for `--rename`"},
+    {[](Unfolding &all) { recoverAllFunctions(all.graph, all.images); }, Files::All,
+     "a row or slice of a parameter that is in the file as well, a function of it (`1 - mix`, `scale · w`, "
+     "`sigmoid(gate)`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), or a "
+     "penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed over "
+     "rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns)",
+     "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "
+     "plainest number. Of a layer that read zeros (the first step of a recurrence), its bias, repeated; a bias of "
+     "zeros, which the exporter drops from the other steps as well, is refused"},
+    {[](Unfolding &all) { unfoldAllOfOne(all.graph, all.images); }, Files::All,
+     "several tensors, all of which were evaluated of one parameter", "the parameter, as above"},
+    {ofProgram<restoreBiases>, Files::WithNotes, "a bias of zeros, which the exporter's optimizer drops",
+     "zeros, trained like any bias"},
+    {[](Unfolding &all) { doubtLostOperations(all.graph, all.proto, all.signature); }, Files::WithNotes,
+     "operations that are gone, for they did nothing to first values", ""},
+    {ofGraph<unfoldNormScales>, Files::WithoutNotes,
+     "1 + w of a norm's scale, and scales and biases with dimensions of one around them, also by onnxruntime and "
+     "onnx-simplifier, which keep the value's name (`/net/norm/Unsqueeze_output_0`)",
+     "the parameter of that module"},
+    {recoverNamedFunctions, Files::WithoutNotes,
+     "a function (`sqrt`, `exp`, `softmax`, `c − x`, a factor …) of a parameter that the file holds as well; of a "
+     "single number, only `1 − x`, read in the parameter's own module; by cleaners, a number with the name of a "
+     "function's result (`/Exp_output_0`)",
+     "nodes that compute it, for each reader from the parameter of its module; the function is known by the numbers; "
+     "of a number, the function's operand"},
+};
+
+static void unfoldOperands(Unfolding &all) {
+  const int numNodes = all.proto.node_size();
+  for (int i = 0; i != numNodes; ++i)
+    for (int operand = 0; operand != all.proto.node(i).input_size(); ++operand) {
+      // Adding nodes moves none of those that are there.
+      const NodeProto &node = all.proto.node(i);
+      auto found = all.evaluated.find(node.input(operand));
+      const Evaluated *evaluated = found == all.evaluated.end() ? nullptr : &found->second;
+      if (!evaluated && (all.signature.isPresent() || !isEvaluatedName(node.input(operand))))
+        continue;
+      for (const OperandRule &rule : operandRules)
+        if (all.isFor(rule.files) && rule.apply(all, node, operand, evaluated))
+          break;
+    }
+}
+
+static void unfoldTensors(Unfolding &all) {
+  for (const TensorProto *tensor : map_to_vector(all.proto.initializer(), [](const TensorProto &t) { return &t; }))
+    if (auto found = all.evaluated.find(tensor->name());
+        found != all.evaluated.end() && !all.graph.isRemoved(tensor->name()))
+      for (const TensorRule &rule : tensorRules)
+        if (rule.apply(all, found->second))
+          break;
+}
+
+UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
+  Unfolding all{UnfoldingGraph(proto, read), proto, Signature(proto)};
+  auto apply = [&](ArrayRef<UnfoldingRule> rules) {
+    for (const UnfoldingRule &rule : rules)
+      if (all.isFor(rule.files))
+        rule.apply(all);
+  };
+  apply(firstRules);
+  unfoldOperands(all);
+  unfoldTensors(all);
+  apply(lastRules);
+  return all.graph.finish();
+}
+
+static StringRef describeFiles(Files files) {
+  switch (files) {
+  case Files::All:
+    return "all";
+  case Files::WithNotes:
+    return "with notes";
+  case Files::WithoutNotes:
+    return "without notes";
+  case Files::OfTensorFlow:
+    return "of TensorFlow";
+  }
+  return "";
+}
+
+void lowtide::printUnfoldings(raw_ostream &os) {
+  auto print = [&](const auto &rule, StringRef files) {
+    if (*rule.evaluated)
+      os << "| " << files << " | " << rule.evaluated << " | " << (*rule.restores ? rule.restores : "nothing: a warning")
+         << " |\n";
+  };
+  os << "| files | evaluated | what comes back |\n| --- | --- | --- |\n";
+  for (const UnfoldingRule &rule : firstRules)
+    print(rule, describeFiles(rule.files));
+  for (const OperandRule &rule : operandRules)
+    print(rule, describeFiles(rule.files));
+  for (const TensorRule &rule : tensorRules)
+    print(rule, describeFiles(Files::WithNotes));
+  for (const UnfoldingRule &rule : lastRules)
+    print(rule, describeFiles(rule.files));
 }

@@ -224,6 +224,9 @@ bool takesPart(llvm::StringRef name);
 /// Takes apart what can be, in `graph`.
 UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);
 
+/// Its rules, in the order in which they are applied, as a table in Markdown.
+void printUnfoldings(llvm::raw_ostream &os);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_UNFOLD_H

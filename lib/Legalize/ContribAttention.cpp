@@ -167,8 +167,13 @@ LogicalResult embedLayerNorm(NodeView &n) {
   Expr ids = n.in(0), words = n.in(2), places = n.in(3), scale = n.in(5);
   if (ids.rank() != 2 || words.rank() != 2 || places.rank() != 2)
     return n.reject("ids [batch, length] and tables of two dimensions are expected");
-  if (n.wants(1) && n.has(7))
-    return n.refuse("the index of a mask (result 1)");
+  if (n.wants(1)) {
+    if (!n.has(7) || n.in(7).rank() != 2 || n.in(7).dim(0) != ids.dim(0))
+      return n.refuse("the index of a mask (result 1) without a mask [batch, length]");
+    // How many words of each sequence count, as Attention reads it.
+    Expr counted = nn::cast(nn::equal(n.in(7), 1.0), n.builder.getF32Type());
+    n.set(1, nn::cast(nn::sum(counted, {1}), n.in(7).elementType()));
+  }
   Expr sum = nn::gather(words, fromFront(ids, words.dim(0)), 0);
   Expr at = n.has(8) ? n.in(8) : positions(ids, {1, ids.dim(1)}, 1);
   sum = sum + nn::broadcastTo(nn::gather(places, fromFront(at, places.dim(0)), 0), sum.shape());

@@ -89,6 +89,7 @@ CASES = {
     "embed": ("EmbedLayerNormalization", MICROSOFT, {"epsilon": 1e-5}, EMBED, 1),
     "embed_no_segments": ("EmbedLayerNormalization", MICROSOFT, {}, [EMBED[0], None, EMBED[2], EMBED[3], None, *EMBED[5:]], 1),
     "embed_positions": ("EmbedLayerNormalization", MICROSOFT, {}, [*EMBED, None, ids(6, B, T)], 1),
+    "embed_mask": ("EmbedLayerNormalization", MICROSOFT, {}, [*EMBED, fixed([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])], 2),
     "trilu": ("Trilu", MICROSOFT, {"upper": 0}, [normal(2, 5, 5)], 1),
     "rotary": ("RotaryEmbedding", MICROSOFT, {}, ROTARY, 1),
     "rotary_offset": ("RotaryEmbedding", MICROSOFT, {}, [ROTARY[0], fixed([2], "int64"), *ROTARY[2:]], 1),
@@ -211,9 +212,10 @@ def build(op, domain, attributes, operands, results, arrays, opset):
     # Of several results, those between the first and the last are statistics.
     outputs = [f"y{i}" if i in (0, results - 1) else "" for i in range(results)]
     # The index of a mask is listed even where nothing reads it.
-    listed = [*outputs, "mask_index"] if op == "EmbedLayerNormalization" else outputs
+    embeds = op == "EmbedLayerNormalization"
+    listed = [*outputs, "mask_index"] if embeds and results == 1 else outputs
     node = helper.make_node(op, names, listed, name=op, domain=domain, **attributes)
-    info = [helper.make_tensor_value_info(n, FLOAT, None) for n in outputs if n]
+    info = [helper.make_tensor_value_info(n, INT32 if embeds and n == "y1" else FLOAT, None) for n in outputs if n]
     random, held = numpy.random.default_rng(7), []
     for i, operand in enumerate(operands):
         if operand and operand[0] == "codes":

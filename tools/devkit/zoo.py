@@ -94,7 +94,9 @@ def list_cases(python, libraries):
 
 def judge(binaries, folder, file, seconds, to_logits):
     """(state, words, warnings) of one file."""
-    flags = ["--loss=cross_entropy(logits, labels)"] if to_logits else []
+    # A merge puts its prefix in front of outputs.
+    logits = "net/logits" if "merge" in file else "logits"
+    flags = [f"--loss=cross_entropy({logits}, labels)"] if to_logits else []
     command = [binaries / "lowtide", "verify", folder / file, f"--against={folder / 'record.npz'}", "--json", *flags]
     try:
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)

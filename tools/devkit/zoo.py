@@ -52,7 +52,7 @@ options:
   --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
   --limit=N           no more than N cases
   --sample=N          every Nth case
-  --json=FILE         keeps a row for each file; cases that it holds already are not run again
+  --json=FILE         keeps a row for each file as it comes; cases that it holds already are not run again
   --retry=STATE       runs cases of the JSON again that have a file of this state, or of any but "holds" (others); may be repeated
   --keep=FOLDER       keeps files and records
   --bin=FOLDER        use these binaries; nothing is built
@@ -134,23 +134,26 @@ class Maker:
 
 
 def run_case(maker, options, name, family, folder):
-    """The rows of one case."""
+    """The rows of one case, as they come; the last one is marked as such."""
     wanted = [f"{how}{after}.onnx" for how in options.exports for after in ("", *(f"-{c}" for c in options.cleaners))]
     lines, words = maker.make(name=name, folder=str(folder), exports=options.exports, cleaners=options.cleaners, fresh=options.fresh)
     written = {line["file"]: line for line in lines}
     record = written.get("record.npz", {"state": "export failed", "words": words or "no record"})
-    rows = []
+    row = None
     for file in wanted:
         start = time.monotonic()
         # What a cleaner would read was not written: the export is counted once.
         line = record if record["state"] != "written" else written.get(file)
         if line is None:
             continue
+        if row:
+            yield row
         state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds, file.startswith("eval") and not name.startswith("programs/"))
         seconds = round(time.monotonic() - start, 1)
-        rows.append({"name": name, "family": family, "file": file, "state": state, "words": said, "warnings": warnings, "seconds": seconds})
+        row = {"name": name, "family": family, "file": file, "state": state, "words": said, "warnings": warnings, "seconds": seconds, "last": False}
         print(f"{state:<14} {name}/{file}  {seconds} s  {(said or '; '.join(warnings))[:240]}", flush=True)
-    return rows
+    if row:
+        yield row | {"last": True}
 
 
 def table(rows):
@@ -214,8 +217,9 @@ def sweep(options):
         options.bin = BUILD / "bin"
     rows = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
     again = {row["name"] for row in rows if row["state"] in options.retry or ("others" in options.retry and row["state"] != "holds")}
-    rows = [row for row in rows if row["name"] not in again]
-    done = {row["name"] for row in rows}
+    # A case that was cut off is run again from its start.
+    done = {row["name"] for row in rows if row.get("last", True)} - again
+    rows = [row for row in rows if row["name"] in done]
     maker = Maker(python, libraries)
     for name, family in cases:
         if name in done:
@@ -223,9 +227,10 @@ def sweep(options):
         with tempfile.TemporaryDirectory(prefix="lowtide-zoo-") as scratch:
             folder = options.keep / name.replace("/", "-") if options.keep else pathlib.Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            rows += run_case(maker, options, name, family, folder)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+            for row in run_case(maker, options, name, family, folder):
+                rows.append(row)
+                if options.json:
+                    options.json.write_text(json.dumps(rows, indent=1) + "\n")
     print("\n" + table(rows))
     counts = collections.Counter(row["state"] for row in rows)
     print(f"\n{len({row['name'] for row in rows})} models, {len(rows)} files: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))

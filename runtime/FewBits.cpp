@@ -19,11 +19,14 @@ std::optional<FewBits> findFewBits(std::string_view name) {
 
 namespace {
 
+/// Below it a block is zeros: scales that are no normal numbers lose bits, and what is decoded from them has others.
+constexpr float smallestLargest = 0x1p-116F;
+
 float largestSize(std::span<const float> block) {
   float largest = 0.0F;
   for (float number : block)
     largest = std::max(largest, std::fabs(number));
-  return largest;
+  return largest < smallestLargest ? 0.0F : largest;
 }
 
 float encodeInt8(std::span<const float> block, uint8_t *codes) {
@@ -42,7 +45,7 @@ float encodeNf4(std::span<const float> block, uint8_t *codes) {
       found[i] = (nf4Numbers[i] + nf4Numbers[i + 1]) / 2.0F;
     return found;
   }();
-  const float scale = largestSize(block), factor = 1.0F / std::max(scale, 1e-38F);
+  const float scale = largestSize(block), factor = scale > 0.0F ? 1.0F / scale : 0.0F;
   for (size_t i = 0; i < block.size(); ++i) {
     const float number = std::clamp(block[i] * factor, -1.0F, 1.0F);
     // A number in the middle of two has the lower code: the first middle that is not below it.

@@ -63,7 +63,9 @@ inline float readE4M3(uint8_t code) {
 /// Int8: scale = largest size / 127, code = number / scale to nearest even, as ONNX QuantizeLinear has it. Nf4: scale =
 /// largest size, and the code whose number is nearest to number · (1 / scale), the lower one of two; code for code what
 /// bitsandbytes' quantize_4bit makes on a CPU. Fp8: scale = largest size / 448, code = number / scale to nearest even,
-/// as PyTorch casts to float8_e4m3fn.
+/// as PyTorch casts to float8_e4m3fn. A block without a number of at least 2^-116 is zeros.
+///
+/// Numbers that were decoded get the codes and scales that they were decoded from.
 std::optional<uint64_t> encodeFewBits(FewBits codec, std::span<const float> numbers, uint8_t *codes, float *scales);
 /// The numbers that the step computes with, bit for bit.
 void decodeFewBits(FewBits codec, const uint8_t *codes, const float *scales, std::span<float> numbers);

@@ -138,9 +138,6 @@ std::vector<float> CodedTensor::decode() const {
 }
 
 bool CodedTensor::encode(std::span<const float> numbers) const {
-  // Encoding what was decoded may round scales once more.
-  if (std::vector<float> held = decode(); std::equal(numbers.begin(), numbers.end(), held.begin(), held.end()))
-    return true;
   std::vector<uint8_t> made(codes.bytes());
   std::vector<float> factors(count / fewBitsBlock);
   if (encodeFewBits(codec, numbers, made.data(), factors.data()))

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 using namespace lowtide::rt;
@@ -97,6 +100,27 @@ TEST(FewBits, KeepsBlocksOfZerosAndOfTheSmallest) {
     for (size_t i = 0; i < 128; ++i)
       EXPECT_TRUE(std::fabs(coded.decoded[i]) <= numbers[64]) << i;
     EXPECT_EQ(coded.scales[0], 0.0F);
+  }
+}
+
+// A checkpoint holds decoded numbers, and a run that goes on from it computes with them.
+TEST(FewBits, GivesDecodedNumbersTheirCodesAgain) {
+  std::mt19937 random(1);
+  // From the smallest numbers, where a scale has few bits, to the largest.
+  std::uniform_int_distribution<int> powers(-149, 124);
+  std::normal_distribution<float> sizes;
+  for (FewBits codec : {FewBits::Int8, FewBits::Nf4, FewBits::Fp8}) {
+    std::vector<float> numbers;
+    for (int block = 0; block < 20000; ++block) {
+      const int power = block % 2 ? powers(random) : -5;
+      for (uint64_t i = 0; i < fewBitsBlock; ++i)
+        numbers.push_back(std::ldexp(sizes(random), power));
+    }
+    const Coded once = encode(codec, numbers), again = encode(codec, once.decoded);
+    ASSERT_FALSE(once.fault || again.fault);
+    EXPECT_TRUE(once.codes == again.codes && once.scales == again.scales) << "codec " << static_cast<int>(codec);
+    const auto isSame = [](float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
+    EXPECT_TRUE(std::ranges::equal(once.decoded, again.decoded, isSame)) << "codec " << static_cast<int>(codec);
   }
 }
 

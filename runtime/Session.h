@@ -9,6 +9,7 @@
 #include "runtime/Artifact.h"
 #include "runtime/MemorySpaces.h"
 #include "runtime/OriginalNumbers.h"
+#include "runtime/devices/Cpu/FileQueue.h"
 #include "runtime/devices/Device.h"
 
 #include <functional>
@@ -36,6 +37,8 @@ struct BindOptions {
   /// CPU: the folder of the file in which values of a step wait, if the plan has one; empty: the system's for temporary
   /// files.
   std::string spill = {};
+  /// How bytes get there and back.
+  FileTraffic traffic = FileTraffic::Any;
   /// CUDA: which of the visible GPUs, from 0.
   unsigned gpu = 0;
 };

@@ -27,6 +27,7 @@ using Observer = std::function<bool(const plan::Instruction &instruction, uint64
 struct Transfers {
   uint64_t fromDevice = 0, toDevice = 0; ///< bytes
   uint64_t waitedNanoseconds = 0;        ///< that computation waited for them; of a GPU not known: 0
+  const char *way = "";                  ///< what moves bytes to a file and back; empty: no file
 
   /// Adds so many runs of what `one` says.
   void add(const Transfers &one, uint64_t runs) {

@@ -1,5 +1,7 @@
 """Accidents of a run whose values wait in a file: spill_accidents.py <binaries> <models> [--every=N], JSON rows.
 
+Twice: with io_uring, where this machine has it, and with threads that read and write.
+
 The run is killed at every N-th transfer to or from that file, or refused it: a full disk, an error of the device, transfers of
 a few bytes, no room at the start. Each time: the folder of the file is empty afterwards; what is refused ends the run in words
 and with the documented code; every checkpoint is whole and has the bits of an undisturbed run; going on from the last one
@@ -26,8 +28,8 @@ PAGE = 4096
 class Runs:
     """One artifact, and what a run of it gives that nothing happens to."""
 
-    def __init__(self, binaries, model, work):
-        self.binaries, self.model, self.work = binaries, model, work
+    def __init__(self, binaries, model, work, way):
+        self.binaries, self.model, self.work, self.way = binaries, model, work, way
         self.preload = binaries.parent / "test" / "lib" / "accidental-calls.so"
         self.artifact = work / "a.tide"
         subprocess.run([binaries / "lowtide", "compile", model / "model.onnx", "-q", "-o", self.artifact, "--batch=64", "--optimizer=adamw",
@@ -46,7 +48,7 @@ class Runs:
         spill.mkdir(exist_ok=True)
         env = {"LD_PRELOAD": str(self.preload), "LOWTIDE_TRANSFER": accident} if accident else {}
         line = [self.binaries / "lowtide-run", self.artifact, f"--data={self.model / 'data.npz'}", f"--steps={steps}", "-q", "--threads=1",
-                f"--save={self.work / name}", f"--spill={spill}", *flags]  # fmt: skip
+                f"--save={self.work / name}", f"--spill={spill}", f"--spill-io={self.way}", *flags]  # fmt: skip
         done = subprocess.run([str(word) for word in line], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=os.environ | env)
         if left := os.listdir(spill):
             raise Lost(f"{left} is left in the folder of the file")
@@ -114,21 +116,28 @@ def main():
             complaint = str(lost)
         rows.append({"name": name, "complaint": complaint})
 
-    # On a disk: in memory there is no direct input and output.
-    with tempfile.TemporaryDirectory(dir=options.binaries.parent) as work:
-        runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work))
-        numbers = sorted({1, runs.transfers, *range(2, runs.transfers, options.every)})
-        kinds = {"killed": kill, "disk full": refuse(errno.ENOSPC, "No space left on device"), "device error": refuse(errno.EIO, "Input/output error")}
-        for kind, happen in kinds.items():
-            for number in numbers:
-                row(f"{kind} at transfer {number} of {runs.transfers}", lambda: happen(runs, number))  # noqa: B023
+    for way in ("io_uring", "threads"):
+        # On a disk: in memory there is no direct input and output.
+        with tempfile.TemporaryDirectory(dir=options.binaries.parent) as work:
+            try:
+                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), way)
+            except Lost as lost:
+                if way == "io_uring" and ("has no io_uring" in str(lost) or "without liburing" in str(lost)):
+                    print(f"note: {lost}", file=sys.stderr)
+                    continue
+                raise
+            numbers = sorted({1, runs.transfers, *range(2, runs.transfers, options.every)})
+            kinds = {"killed": kill, "disk full": refuse(errno.ENOSPC, "No space left on device"), "device error": refuse(errno.EIO, "Input/output error")}
+            for kind, happen in kinds.items():
+                for number in numbers:
+                    row(f"{way}: {kind} at transfer {number} of {runs.transfers}", lambda: happen(runs, number))  # noqa: B023
 
-        def short():
-            code, said = runs.disturb(f"short:{PAGE}")
-            if code:
-                raise Lost(f"exit {code}: {said[-300:]}")
+            def short():
+                code, said = runs.disturb(f"short:{PAGE}")  # noqa: B023
+                if code:
+                    raise Lost(f"exit {code}: {said[-300:]}")
 
-        row("short transfers", short)
+            row(f"{way}: short transfers", short)
     print(json.dumps(rows))
 
 

@@ -363,7 +363,7 @@ def accidents_suite(suite, full):
     """Folders of checkpoints after seeded accidents, and with a file of values; runs and compilations under limits (test/EndToEnd)."""
     for row in rows_of("EndToEnd/accidents.py", TEST / "models", "--count=300" if full else "--count=25"):
         suite.add(f"accident {row['name']}", row["complaint"])
-    for row in rows_of("EndToEnd/spill_accidents.py", TEST / "models", "--every=1" if full else "--every=40"):
+    for row in rows_of("EndToEnd/spill_accidents.py", TEST / "models", "--every=5" if full else "--every=120"):
         suite.add(f"accident {row['name']}", row["complaint"])
     for row in rows_of("EndToEnd/limits.py", TEST / "models", *(["--steps=200", "--signals=40"] if full else ["--steps=10", "--signals=2"])):
         suite.add(f"limit {row['name']}", row["complaint"])

@@ -78,6 +78,8 @@ All further flags
   --log=LEVELS             log lines `time level area message`, also by LOWTIDE_LOG: runtime=debug,checkpoint=info, or one
                            level (off, info, debug) for all areas (runtime, data, checkpoint, and the compiler's)
   --spill=FOLDER           where the file of an artifact with --disk-budget lies (the folder for temporary files)
+  --spill-io=auto|io_uring|threads  what moves bytes there and back: io_uring, threads that read and write, or io_uring
+                           where the system has it (default)
   --poison                 fill transient memory with NaN before each step (cuda-emulated: always)
   --device=cpu|cuda|cuda-emulated|N  refuse an artifact that was compiled for another device; N: on GPU number N
   --schedule=SEED          cuda-emulated: streams, blocks and warps take turns as this seed has it (default 0: in the
@@ -143,6 +145,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--log", logLevels);
   app.add_flag("--poison", options.poison);
   app.add_option("--spill", options.spill);
+  app.add_option("--spill-io", options.spillIo)->check(CLI::IsMember({"auto", "io_uring", "threads"}));
   app.add_flag("-q,--quiet", options.quiet);
   app.add_flag("--deterministic"); // always so; configurations may say it
   std::string file;

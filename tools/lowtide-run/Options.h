@@ -29,7 +29,7 @@ struct Options {
   unsigned threads = 0;
   unsigned feeders = 1;
   uint64_t schedule = 0;
-  std::string device, spill;
+  std::string device, spill, spillIo = "auto";
 
   std::string expect, expectKey = "f32", expectTolerance = "band";
   std::string dumpGradients, dumpOutputs;

@@ -77,6 +77,7 @@ Status Summary::write(const Expectation *expectation) const {
   if (const Transfers transfers = session_.device().transfers(); transfers.fromDevice || transfers.toDevice)
     json["moved"] = {{"from_device_bytes", transfers.fromDevice},
                      {"to_device_bytes", transfers.toDevice},
+                     {"by", transfers.way},
                      {"waited_ms", static_cast<double>(transfers.waitedNanoseconds) / 1e6},
                      {"planned_file_bytes", session_.plannedBytes(plan::Arena::FILE)},
                      {"allocated_file_bytes", session_.allocatedBytes(plan::Arena::FILE)}};
@@ -112,9 +113,10 @@ std::string Summary::describeMoves() const {
     return {};
   const auto steps = static_cast<double>(losses_.size());
   char text[160];
-  std::snprintf(text, sizeof text, ", moved %.1f MiB away and %.1f MiB back a step, waited %.2f ms of it for copies",
+  std::snprintf(text, sizeof text,
+                ", moved %.1f MiB away and %.1f MiB back a step%s%s, waited %.2f ms of it for copies",
                 static_cast<double>(transfers.fromDevice) / steps / 0x1p20,
-                static_cast<double>(transfers.toDevice) / steps / 0x1p20,
+                static_cast<double>(transfers.toDevice) / steps / 0x1p20, *transfers.way ? " by " : "", transfers.way,
                 static_cast<double>(transfers.waitedNanoseconds) / steps / 1e6);
   return text;
 }

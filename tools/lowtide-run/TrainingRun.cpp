@@ -126,6 +126,10 @@ Status TrainingRun::bind() {
   bind.threads = options_.threads;
   bind.poison = options_.poison;
   bind.spill = options_.spill;
+  Expected<FileTraffic> traffic = findFileTraffic(options_.spillIo);
+  if (!traffic)
+    return traffic.takeStatus();
+  bind.traffic = *traffic;
   bind.schedule = options_.schedule;
   bind.randomSeed = static_cast<uint64_t>(options_.seed.value_or(0)); // of what the plan lets begin so
   LOWTIDE_TRY(readInit(options_.init, bind));

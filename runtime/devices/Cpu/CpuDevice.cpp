@@ -31,7 +31,7 @@ Status CpuDevice::allocateArenas(const BindOptions &options) {
   }
   if (!fileBytes)
     return Status::ok();
-  Expected<std::unique_ptr<SpillFile>> file = SpillFile::create(options.spill, fileBytes, staging);
+  Expected<std::unique_ptr<SpillFile>> file = SpillFile::create(options.spill, fileBytes, staging, options.traffic);
   if (!file)
     return file.takeStatus();
   file_ = std::move(*file);
@@ -95,6 +95,8 @@ uint64_t CpuDevice::allocations() const {
 
 Transfers CpuDevice::transfers() const {
   Transfers sum;
+  if (file_)
+    sum.way = file_->way();
   for (const auto &[entry, program] : programs_) {
     sum.add(countTransfers(artifact_.plan(), *entry), program->runs());
     sum.waitedNanoseconds += program->waitedNanoseconds();

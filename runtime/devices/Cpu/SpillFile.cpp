@@ -4,6 +4,7 @@
 
 #include "runtime/FileStaging.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static int openNameless(const std::string &folder, int flags) {
 }
 
 Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given, uint64_t bytes,
-                                                       std::span<uint8_t> staging) {
+                                                       std::span<uint8_t> staging, FileTraffic traffic) {
   std::error_code problem;
   const std::string folder = given.empty() ? fs::temp_directory_path(problem).string() : given;
   const std::string where = "spill folder '" + printable(folder) + "'";
@@ -42,7 +43,7 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
     file = openNameless(folder, 0);
   if (file < 0)
     return ioError("takes no file: " + std::string(std::strerror(errno)) + advice, where);
-  std::unique_ptr<SpillFile> spill(new SpillFile(file, folder, alignToFile(bytes), staging, isDirect));
+  std::unique_ptr<SpillFile> spill(new SpillFile(file, folder, alignToFile(bytes), isDirect));
   const int error = spill->bytes_ ? ::posix_fallocate(file, 0, static_cast<off_t>(spill->bytes_)) : 0;
   if (error) {
     std::string has;
@@ -52,6 +53,13 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
                   "has no room for the " + std::to_string(spill->bytes_) +
                       " bytes in which values wait: " + std::strerror(error) + has + advice,
                   where);
+  }
+  for (Lane *lane : {&spill->writing_, &spill->reading_}) {
+    lane->half = staging.subspan(lane == &spill->writing_ ? 0 : staging.size() / 2, staging.size() / 2);
+    Expected<std::unique_ptr<FileQueue>> queue = FileQueue::create(file, traffic);
+    if (!queue)
+      return queue.takeStatus().at(where);
+    lane->queue = std::move(*queue);
   }
   return spill;
 }
@@ -98,23 +106,6 @@ Status SpillFile::flush() {
   return Status::ok();
 }
 
-/// All of the bytes, however many the system takes at once.
-Status SpillFile::transfer(uint64_t offset, std::span<uint8_t> bytes, bool isWrite) {
-  for (size_t done = 0; done < bytes.size();) {
-    const auto at = static_cast<off_t>(offset + done);
-    const ssize_t count = isWrite ? ::pwrite(file_, bytes.data() + done, bytes.size() - done, at)
-                                  : ::pread(file_, bytes.data() + done, bytes.size() - done, at);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return fail(std::string(isWrite ? "writing" : "reading") + " " + std::to_string(bytes.size()) + " bytes at " +
-                  std::to_string(offset) +
-                  " of the file in which values wait failed: " + (count ? std::strerror(errno) : "it ends there"));
-    done += static_cast<size_t>(count);
-  }
-  return Status::ok();
-}
-
 /// Takes pages out of the page cache where the file goes through it.
 void SpillFile::drop(uint64_t offset, uint64_t bytes, bool isWritten) {
   if (isDirect_)
@@ -126,46 +117,86 @@ void SpillFile::drop(uint64_t offset, uint64_t bytes, bool isWritten) {
   (void)::posix_fadvise(file_, begin, length, POSIX_FADV_DONTNEED);
 }
 
-Status SpillFile::write(uint64_t offset, const uint8_t *from, uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(writing_);
-  const std::span<uint8_t> piece = half(0);
-  for (uint64_t done = 0; done < bytes; done += piece.size()) {
-    const uint64_t part = std::min<uint64_t>(piece.size(), bytes - done), whole = alignToFile(part);
-    // What follows on the last page stays as it is.
-    if (const uint64_t tail = part / fileAlignment * fileAlignment; tail != part)
-      LOWTIDE_TRY(transfer(offset + done + tail, piece.subspan(tail, fileAlignment), /*isWrite=*/false));
-    std::memcpy(piece.data(), from + done, part);
-    LOWTIDE_TRY(transfer(offset + done, piece.first(whole), /*isWrite=*/true));
-    drop(offset + done, whole, /*isWritten=*/true);
+/// Of a copy whose other end is all there is to it.
+static constexpr auto nothing = [](auto...) { return Status::ok(); };
+
+Status SpillFile::finish(FileQueue &queue, unsigned slot, const FileQueue::Transfer &transfer) {
+  const int problem = queue.finish(slot);
+  if (!problem)
+    return Status::ok();
+  return fail(std::string(transfer.isWrite ? "writing" : "reading") + " " + std::to_string(transfer.bytes) +
+              " bytes at " + std::to_string(transfer.offset) + " of the file in which values wait failed: " +
+              (problem == FileQueue::endOfFile ? "it ends there" : std::strerror(problem)));
+}
+
+template <typename Before, typename After>
+Status SpillFile::pass(Lane &lane, uint64_t offset, uint64_t bytes, bool isWrite, Before &&before, After &&after) {
+  const std::lock_guard<std::mutex> lock(lane.using_);
+  const uint64_t pages = lane.half.size() / fileAlignment, slots = std::min<uint64_t>(FileQueue::slots, pages),
+                 slotBytes = pages / slots * fileAlignment, pieces = (bytes + slotBytes - 1) / slotBytes;
+  std::array<FileQueue::Transfer, FileQueue::slots> underWay;
+  Status status;
+  uint64_t begun = 0, ended = 0;
+  while (ended < begun || (begun < pieces && status.isOk())) {
+    if (begun < pieces && begun - ended < slots && status.isOk()) {
+      const uint64_t done = begun * slotBytes, part = std::min(slotBytes, bytes - done);
+      const std::span<uint8_t> memory = lane.half.subspan(begun % slots * slotBytes, part);
+      const auto slot = static_cast<unsigned>(begun % slots);
+      if (status = before(memory, done, slot); !status.isOk())
+        continue;
+      underWay[slot] = {offset + done, memory.data(), alignToFile(part), isWrite};
+      lane.queue->start(slot, underWay[slot]);
+      ++begun;
+      continue;
+    }
+    // The memory of what is under way is the file's, also after a failure.
+    const auto slot = static_cast<unsigned>(ended % slots);
+    const uint64_t done = ended * slotBytes, part = std::min(slotBytes, bytes - done);
+    Status moved = finish(*lane.queue, slot, underWay[slot]);
+    ++ended;
+    if (moved.isOk()) {
+      drop(offset + done, alignToFile(part), isWrite);
+      moved = after(lane.half.subspan(slot * slotBytes, part), done);
+    }
+    if (status.isOk())
+      status = std::move(moved);
   }
-  return Status::ok();
+  return status;
+}
+
+Status SpillFile::write(uint64_t offset, const uint8_t *from, uint64_t bytes) {
+  auto fill = [&](std::span<uint8_t> memory, uint64_t done, unsigned slot) -> Status {
+    // What follows on the last page stays as it is.
+    if (const uint64_t tail = memory.size() / fileAlignment * fileAlignment; tail != memory.size()) {
+      const FileQueue::Transfer page = {offset + done + tail, memory.data() + tail, fileAlignment, /*isWrite=*/false};
+      writing_.queue->start(slot, page);
+      LOWTIDE_TRY(finish(*writing_.queue, slot, page));
+    }
+    std::memcpy(memory.data(), from + done, memory.size());
+    return Status::ok();
+  };
+  return pass(writing_, offset, bytes, /*isWrite=*/true, fill, nothing);
 }
 
 Status SpillFile::read(uint64_t offset, uint8_t *to, uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(reading_);
-  const std::span<uint8_t> piece = half(1);
-  for (uint64_t done = 0; done < bytes; done += piece.size()) {
-    const uint64_t part = std::min<uint64_t>(piece.size(), bytes - done), whole = alignToFile(part);
-    LOWTIDE_TRY(transfer(offset + done, piece.first(whole), /*isWrite=*/false));
-    drop(offset + done, whole, /*isWritten=*/false);
-    std::memcpy(to + done, piece.data(), part);
-  }
-  return Status::ok();
+  auto take = [&](std::span<uint8_t> memory, uint64_t done) -> Status {
+    std::memcpy(to + done, memory.data(), memory.size());
+    return Status::ok();
+  };
+  return pass(reading_, offset, bytes, /*isWrite=*/false, nothing, take);
 }
 
 Status SpillFile::poison(uint64_t offset, uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(writing_);
-  const std::span<uint8_t> piece = half(0);
-  std::memset(piece.data(), 0xFF, piece.size());
-  for (uint64_t done = 0; done < bytes; done += piece.size())
-    LOWTIDE_TRY(transfer(offset + done, piece.first(alignToFile(std::min<uint64_t>(piece.size(), bytes - done))),
-                         /*isWrite=*/true));
-  return Status::ok();
+  auto fill = [](std::span<uint8_t> memory, uint64_t, unsigned) -> Status {
+    std::memset(memory.data(), 0xFF, alignToFile(memory.size()));
+    return Status::ok();
+  };
+  return pass(writing_, offset, bytes, /*isWrite=*/true, fill, nothing);
 }
 
 std::string SpillFile::describe() const {
   return "space file: " + std::to_string(bytes_) + " bytes in " + folder_ +
-         (isDirect_ ? ", past the page cache" : ", through the page cache, which is emptied at once");
+         (isDirect_ ? ", past the page cache, by " : ", through the page cache, which is emptied at once, by ") + way();
 }
 
 } // namespace lowtide::rt

@@ -8,6 +8,7 @@
 #define LOWTIDE_RUNTIME_DEVICES_CPU_SPILLFILE_H
 
 #include "runtime/Status.h"
+#include "runtime/devices/Cpu/FileQueue.h"
 
 #include <cstdint>
 #include <memory>
@@ -21,8 +22,8 @@ class SpillFile {
 public:
   /// Makes a file of `bytes` in a folder (empty: the system's for temporary files), with room for all of it. `staging`:
   /// two halves (FileStaging.h) that outlive the object.
-  static Expected<std::unique_ptr<SpillFile>> create(const std::string &folder, uint64_t bytes,
-                                                     std::span<uint8_t> staging);
+  static Expected<std::unique_ptr<SpillFile>>
+  create(const std::string &folder, uint64_t bytes, std::span<uint8_t> staging, FileTraffic traffic = FileTraffic::Any);
   ~SpillFile();
   SpillFile(const SpillFile &) = delete;
   SpillFile &operator=(const SpillFile &) = delete;
@@ -43,16 +44,27 @@ public:
   Status flush(const uint8_t *begin, uint64_t bytes);
 
   uint64_t bytes() const { return bytes_; }
-  /// "space file: 1073741824 bytes in /tmp, past the page cache".
+  /// What moves bytes: "io_uring" or "threads".
+  const char *way() const { return writing_.queue->name(); }
+  /// "space file: 1073741824 bytes in /tmp, past the page cache, by io_uring".
   std::string describe() const;
 
 private:
-  SpillFile(int file, std::string folder, uint64_t bytes, std::span<uint8_t> staging, bool isDirect)
-      : file_(file), folder_(std::move(folder)), bytes_(bytes), staging_(staging), isDirect_(isDirect) {}
-  std::span<uint8_t> half(unsigned number) const {
-    return staging_.subspan(number * staging_.size() / 2, staging_.size() / 2);
-  }
-  Status transfer(uint64_t offset, std::span<uint8_t> bytes, bool isWrite);
+  SpillFile(int file, std::string folder, uint64_t bytes, bool isDirect)
+      : file_(file), folder_(std::move(folder)), bytes_(bytes), isDirect_(isDirect) {}
+
+  /// One way of copies. They go through the slots of its half of the staging memory, some of which are under way while
+  /// others are filled or emptied.
+  struct Lane {
+    std::mutex using_;
+    std::span<uint8_t> half;
+    std::unique_ptr<FileQueue> queue;
+  };
+  /// Moves bytes in pieces. before(memory, done, slot): fills a slot's memory with those from `done` on that are to be
+  /// written; after(memory, done): takes what was read. Both return a Status.
+  template <typename Before, typename After>
+  Status pass(Lane &lane, uint64_t offset, uint64_t bytes, bool isWrite, Before &&before, After &&after);
+  Status finish(FileQueue &queue, unsigned slot, const FileQueue::Transfer &transfer);
   void drop(uint64_t offset, uint64_t bytes, bool isWritten);
 
   Status fail(const std::string &what) const;
@@ -66,10 +78,8 @@ private:
   int file_;
   std::string folder_;
   uint64_t bytes_;
-  std::span<uint8_t> staging_;
   bool isDirect_;
-  /// Of the halves: the first is for what is written.
-  std::mutex writing_, reading_;
+  Lane writing_, reading_;
 };
 
 } // namespace lowtide::rt

@@ -48,6 +48,11 @@ assert figures["planned_bytes"] == figures["allocated_bytes"] <= 1000000, figure
 assert figures["moved"]["planned_file_bytes"] == figures["moved"]["allocated_file_bytes"] > 400000, figures
 mixed = ["--batch=8", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
 compare("cpu, mixed-bf16, clipped, scaled, in parts", compile("mixed.tide", *mixed), compile("mixed-file.tide", *mixed, "--device-budget=995000", "--disk-budget=1GiB"))
+# Whatever moves the bytes.
+for way in ("threads", "auto"):
+    figures = compare(f"moved by {way}", whole, state, f"--spill-io={way}")
+    used = figures["moved"]["by"]
+    assert used in ([way] if way != "auto" else ["io_uring", "threads"]) and figures["besides"].endswith(f"by {used}"), figures
 # Two steps, then two more from what was saved.
 losses, saved, _ = train(whole)
 train(state, steps=2)

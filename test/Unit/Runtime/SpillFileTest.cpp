@@ -41,38 +41,66 @@ std::vector<uint8_t> number(size_t bytes, uint8_t from) {
 /// Folders on a disk, where copies go past the page cache, and in memory.
 std::vector<std::string> folders() { return {testing::TempDir(), "/dev/shm"}; }
 
-TEST(SpillFile, GivesBackWhatWasWritten) {
-  for (const std::string &folder : folders())
-    for (size_t pages : {1, 3}) {
-      SCOPED_TRACE(folder + " " + std::to_string(pages));
-      const Staging staging(pages);
-      const uint64_t bytes = 64 * fileAlignment;
-      auto file = SpillFile::create(folder, bytes, staging.span());
-      ASSERT_TRUE(file) << file.status().str();
-      EXPECT_EQ((*file)->bytes(), bytes);
-      // Whatever the sizes, also beyond a half of the staging memory; neighbours stay as they are.
-      uint64_t offset = 0;
-      std::vector<std::pair<uint64_t, size_t>> written;
-      for (size_t size : {1, 63, 4095, 4096, 4097, 20000, 40961}) {
-        ASSERT_TRUE((*file)->write(offset, number(size, uint8_t(size)).data(), size).isOk());
-        written.emplace_back(offset, size);
-        offset += alignToFile(size);
-      }
-      for (auto [at, size] : written) {
-        std::vector<uint8_t> back(size + 1, 7);
-        ASSERT_TRUE((*file)->read(at, back.data(), size).isOk());
-        EXPECT_EQ(back.back(), 7); // not a byte more
-        back.pop_back();
-        EXPECT_EQ(back, number(size, uint8_t(size)));
-      }
-      // A part that is written again leaves what follows it on its page.
-      ASSERT_TRUE((*file)->write(offset, number(3 * fileAlignment, 1).data(), 3 * fileAlignment).isOk());
-      ASSERT_TRUE((*file)->write(offset + fileAlignment, number(5, 200).data(), 5).isOk());
-      std::vector<uint8_t> whole = number(3 * fileAlignment, 1), back(3 * fileAlignment);
-      std::ranges::copy(number(5, 200), whole.begin() + fileAlignment);
-      ASSERT_TRUE((*file)->read(offset, back.data(), back.size()).isOk());
-      EXPECT_EQ(back, whole);
-    }
+/// What this machine has.
+std::vector<FileTraffic> ways() {
+  std::vector<FileTraffic> found = {FileTraffic::Threads};
+  const Staging staging(1);
+  auto ring = SpillFile::create(testing::TempDir(), fileAlignment, staging.span(), FileTraffic::Ring);
+  if (ring)
+    found.push_back(FileTraffic::Ring);
+  else
+    EXPECT_THAT(ring.status().str(), testing::AnyOf(HasSubstr("the system has no io_uring for this process: "),
+                                                    HasSubstr("this runtime was built without liburing")));
+  return found;
+}
+
+struct SpillFileIn : testing::TestWithParam<std::tuple<std::string, size_t, FileTraffic>> {};
+
+TEST_P(SpillFileIn, GivesBackWhatWasWritten) {
+  const auto [folder, pages, way] = GetParam();
+  const Staging staging(pages);
+  const uint64_t bytes = 64 * fileAlignment;
+  auto file = SpillFile::create(folder, bytes, staging.span(), way);
+  ASSERT_TRUE(file) << file.status().str();
+  EXPECT_EQ((*file)->bytes(), bytes);
+  // Whatever the sizes, also beyond a half of the staging memory; neighbours stay as they are.
+  uint64_t offset = 0;
+  std::vector<std::pair<uint64_t, size_t>> written;
+  for (size_t size : {1, 63, 4095, 4096, 4097, 20000, 40961}) {
+    ASSERT_TRUE((*file)->write(offset, number(size, uint8_t(size)).data(), size).isOk());
+    written.emplace_back(offset, size);
+    offset += alignToFile(size);
+  }
+  for (auto [at, size] : written) {
+    std::vector<uint8_t> back(size + 1, 7);
+    ASSERT_TRUE((*file)->read(at, back.data(), size).isOk());
+    EXPECT_EQ(back.back(), 7); // not a byte more
+    back.pop_back();
+    EXPECT_EQ(back, number(size, uint8_t(size)));
+  }
+  // A part that is written again leaves what follows it on its page.
+  ASSERT_TRUE((*file)->write(offset, number(3 * fileAlignment, 1).data(), 3 * fileAlignment).isOk());
+  ASSERT_TRUE((*file)->write(offset + fileAlignment, number(5, 200).data(), 5).isOk());
+  std::vector<uint8_t> whole = number(3 * fileAlignment, 1), back(3 * fileAlignment);
+  std::ranges::copy(number(5, 200), whole.begin() + fileAlignment);
+  ASSERT_TRUE((*file)->read(offset, back.data(), back.size()).isOk());
+  EXPECT_EQ(back, whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, SpillFileIn,
+                         testing::Combine(testing::ValuesIn(folders()), testing::Values<size_t>(1, 3, 4, 9),
+                                          testing::ValuesIn(ways())));
+
+TEST(SpillFile, SaysHowBytesGetThere) {
+  const Staging staging(1);
+  for (FileTraffic way : ways()) {
+    auto file = SpillFile::create(testing::TempDir(), fileAlignment, staging.span(), way);
+    ASSERT_TRUE(file) << file.status().str();
+    EXPECT_THAT((*file)->describe(), testing::EndsWith(way == FileTraffic::Ring ? "by io_uring" : "by threads"));
+  }
+  EXPECT_EQ(*findFileTraffic("auto"), FileTraffic::Any);
+  EXPECT_EQ(*findFileTraffic("threads"), FileTraffic::Threads);
+  EXPECT_EQ(findFileTraffic("aio").status().code(), StatusCode::Usage);
 }
 
 TEST(SpillFile, HasNoNameInItsFolder) {

@@ -2,7 +2,7 @@
 // preloaded: LOWTIDE_ACCIDENT is "count:<file>" (appends the number of calls to the file at the end), "kill:<n>"
 // (SIGKILL in place of call n), "fail:<n>:<errno>" (call n is refused) or "fails:<n>:<errno>" (n and all after it are).
 // LOWTIDE_TRANSFER is the same for calls that move bytes between memory and a place in a file, or make room there; also
-// "short:<bytes>": none of them moves more at once.
+// "short:<bytes>": none of them moves more at once. With liburing these are also what is handed to io_uring.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef LOWTIDE_HAVE_LIBURING
+#include <liburing.h>
+#endif
 
 struct Accident {
   enum { none, counting, killing, failing, failingOn, shortening } kind;
@@ -116,3 +119,51 @@ CALL(transfers, int, msync, (void *address, size_t bytes, int flags), -1, (addre
 // These return the error.
 CALL(transfers, int, posix_fallocate, (int file, off_t at, off_t bytes), errno, (file, at, bytes))
 CALL(transfers, int, posix_fallocate64, (int file, off_t at, off_t bytes), errno, (file, at, bytes))
+
+#ifdef LOWTIDE_HAVE_LIBURING
+// A refused transfer does nothing, and its result is the error: this bit of its data says so.
+#define REFUSED (1ULL << 63)
+
+// What is in the queue and was not handed over yet.
+static void disturb(struct io_uring *ring) {
+  for (unsigned at = ring->sq.sqe_head; at != ring->sq.sqe_tail; ++at) {
+    struct io_uring_sqe *entry = &ring->sq.sqes[at & *ring->sq.kring_mask];
+    if (entry->opcode != IORING_OP_READ && entry->opcode != IORING_OP_WRITE)
+      continue;
+    if (refused(&transfers)) {
+      const __u64 data = entry->user_data;
+      io_uring_prep_nop(entry);
+      entry->user_data = data | REFUSED;
+    } else {
+      entry->len = (__u32)shorten(entry->len);
+    }
+  }
+}
+int io_uring_submit(struct io_uring *ring) {
+  static int (*next)(struct io_uring *);
+  if (!next)
+    next = (int (*)(struct io_uring *))dlsym(RTLD_NEXT, "io_uring_submit");
+  disturb(ring);
+  return next(ring);
+}
+int io_uring_submit_and_wait(struct io_uring *ring, unsigned count) {
+  static int (*next)(struct io_uring *, unsigned);
+  if (!next)
+    next = (int (*)(struct io_uring *, unsigned))dlsym(RTLD_NEXT, "io_uring_submit_and_wait");
+  disturb(ring);
+  return next(ring, count);
+}
+unsigned io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uring_cqe **done, unsigned count) {
+  static unsigned (*next)(struct io_uring *, struct io_uring_cqe **, unsigned);
+  if (!next)
+    next =
+        (unsigned (*)(struct io_uring *, struct io_uring_cqe **, unsigned))dlsym(RTLD_NEXT, "io_uring_peek_batch_cqe");
+  const unsigned found = next(ring, done, count);
+  for (unsigned i = 0; i < found; ++i)
+    if (done[i]->user_data & REFUSED) {
+      done[i]->user_data &= ~REFUSED;
+      done[i]->res = (__s32)-transfers.why;
+    }
+  return found;
+}
+#endif

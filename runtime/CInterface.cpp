@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/RunFolder.h"
 #include "runtime/data/BatchesAhead.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -77,6 +78,16 @@ struct lowtide_session {
   std::unique_ptr<Session> session;
   std::string run = {}; ///< name of the run that it has resumed
   std::unique_ptr<CallerFeeding> feeding = nullptr;
+  /// Tensors of which the caller has addresses.
+  mutable std::vector<Tensor> handedOut = {};
+
+  Status bring(const Tensor &tensor) const {
+    const bool isKnown =
+        std::any_of(handedOut.begin(), handedOut.end(), [&](const Tensor &other) { return other.data == tensor.data; });
+    if (!isKnown && tensor.device)
+      handedOut.push_back(tensor);
+    return tensor.bring(HostAccess::Change);
+  }
 };
 
 namespace {
@@ -188,7 +199,9 @@ lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const 
     Expected<Tensor> known = session->session->tensor(entry, found->bindings(static_cast<int>(index)).name());
     if (!known)
       return known.takeStatus();
-    view(session->session->tensorAt(*found, index), tensor);
+    const Tensor at = session->session->tensorAt(*found, index);
+    LOWTIDE_TRY(session->bring(at));
+    view(at, tensor);
     return Status::ok();
   });
 }
@@ -200,6 +213,7 @@ lowtide_status *lowtide_session_tensor(const lowtide_session *session, const cha
     Expected<Tensor> result = session->session->tensor(entry, name);
     if (!result)
       return result.takeStatus();
+    LOWTIDE_TRY(session->bring(*result));
     view(*result, tensor);
     return Status::ok();
   });
@@ -246,7 +260,10 @@ lowtide_status *lowtide_session_download(lowtide_session *session, const char *e
   return guarded([&]() -> Status {
     if (!session)
       return missing("session");
-    return session->session->download(entry ? entry : "");
+    LOWTIDE_TRY(session->session->download(entry ? entry : ""));
+    for (const Tensor &tensor : session->handedOut)
+      LOWTIDE_TRY(tensor.bring(HostAccess::Change));
+    return Status::ok();
   });
 }
 lowtide_status *lowtide_session_upload(lowtide_session *session) {

@@ -19,6 +19,13 @@ static bool isPersistent(const plan::Binding &binding) {
          binding.kind() == plan::Binding::CONSTANT;
 }
 
+Status Tensor::bring(HostAccess access) const {
+  if (!device)
+    return Status::ok();
+  LOWTIDE_TRY(device->bring(data, isWhole() ? bytes() : bytes() / 2, access));
+  return low ? device->bring(low, bytes() / 2, access) : Status::ok();
+}
+
 std::span<const uint8_t> Tensor::view(std::vector<uint8_t> &room) const {
   if (original)
     return original->read(data, room);
@@ -157,6 +164,7 @@ Status Session::initialize(const BindOptions &options) {
     // In pieces: an arena in a file may be larger than memory.
     for (uint64_t done = 0, piece = 0; done < bytes; done += piece) {
       piece = std::min(bytes - done, firstPieceBytes);
+      LOWTIDE_TRY(device_->bring(arena + done, piece, HostAccess::Overwrite));
       std::memcpy(arena + done, image + done, piece);
       LOWTIDE_TRY(device_->leave(arena + done, piece));
     }
@@ -177,15 +185,20 @@ Status Session::initialize(const BindOptions &options) {
       uint8_t *to = tensor.isWhole() ? tensor.data : numbers.data();
       for (uint64_t done = 0, piece = 0; done < tensor.bytes(); done += piece) {
         piece = std::min(tensor.bytes() - done, firstPieceBytes);
+        if (tensor.isWhole())
+          LOWTIDE_TRY(device_->bring(to + done, piece, HostAccess::Overwrite));
         LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, done, {to + done, piece}));
         if (tensor.isWhole())
           LOWTIDE_TRY(device_->leave(to + done, piece));
       }
-      if (!tensor.isWhole())
+      if (!tensor.isWhole()) {
+        LOWTIDE_TRY(tensor.bring(HostAccess::Overwrite));
         tensor.write(numbers.data());
+      }
     } else if (!binding.from_image()) {
       for (uint64_t done = 0, piece = 0; done < tensor.bytes() && !tensor.low; done += piece) {
         piece = std::min(tensor.bytes() - done, firstPieceBytes);
+        LOWTIDE_TRY(device_->bring(tensor.data + done, piece, HostAccess::Overwrite));
         fillElements(binding.dtype(), tensor.data + done, piece, binding.initial_value());
         LOWTIDE_TRY(device_->leave(tensor.data + done, piece));
       }
@@ -291,13 +304,13 @@ Expected<Tensor> Session::tensor(const std::string &entry, const std::string &na
     if (binding.name() == name && (!best || isPersistent(binding)))
       best = &binding;
   if (best)
-    return Tensor{best, address(best->slice())};
+    return Tensor{best, address(best->slice()), nullptr, nullptr, device_.get()};
   return Status(StatusCode::Usage, "entry '" + printable(entry) + "' binds no '" + printable(name) + "'");
 }
 
 Tensor Session::tensorAt(const plan::Entry &entry, size_t index) const {
   const plan::Binding &binding = entry.bindings(static_cast<int>(index));
-  return {&binding, address(binding.slice())};
+  return {&binding, address(binding.slice()), nullptr, nullptr, device_.get()};
 }
 
 std::vector<Tensor> Session::tensors(const std::string &entry, plan::Binding::Kind kind) const {
@@ -305,7 +318,7 @@ std::vector<Tensor> Session::tensors(const std::string &entry, plan::Binding::Ki
   if (const plan::Entry *found = artifact_->entry(entry); found && bound_)
     for (const plan::Binding &binding : found->bindings())
       if (binding.kind() == kind)
-        result.push_back({&binding, address(binding.slice())});
+        result.push_back({&binding, address(binding.slice()), nullptr, nullptr, device_.get()});
   return result;
 }
 
@@ -329,8 +342,10 @@ std::vector<Tensor> Session::persistent() const {
     if (auto narrow = byName.find(name); narrow != byName.end())
       narrow->second = {&original.binding(), narrow->second.data, nullptr, &original};
   std::vector<Tensor> result;
-  for (const auto &[name, tensor] : byName)
+  for (auto &[name, tensor] : byName) {
+    tensor.device = device_.get();
     result.push_back(tensor);
+  }
   return result;
 }
 

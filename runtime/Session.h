@@ -63,10 +63,14 @@ struct Tensor {
   /// Of a frozen weight in 16 bits whose f32 numbers the artifact keeps: `data` are the rounded ones, and the binding
   /// is that of the f32 numbers.
   OriginalNumbers *original = nullptr;
+  /// Where the memory is; null: nothing has to be brought.
+  Device *device = nullptr;
   /// Whether `data` are the numbers of the binding, one after the other.
   bool isWhole() const { return !low && !original; }
   /// Of the numbers, however they are stored.
   uint64_t bytes() const { return binding->slice().bytes(); }
+  /// The host is about to touch the memory (Device::bring), by the members below or itself.
+  Status bring(HostAccess access) const;
   /// The numbers of the binding; `room` holds them where they lie nowhere in one piece.
   std::span<const uint8_t> view(std::vector<uint8_t> &room) const;
   std::vector<uint8_t> read() const;
@@ -119,6 +123,10 @@ public:
   /// What outlives the steps, over all entries, by name: parameters, state, constants. Halves are one f32 parameter,
   /// and weights in 16 bits whose f32 numbers are kept are f32.
   std::vector<Tensor> persistent() const;
+  /// The host is about to touch a part of a tensor's bytes.
+  Status bring(std::span<const uint8_t> part, HostAccess access) const {
+    return device_->bring(part.data(), part.size(), access);
+  }
   /// The host is done with a tensor for now: what of a file's bytes it has read or written leaves memory.
   Status leave(const Tensor &tensor) const;
   /// The same of a part of its bytes.

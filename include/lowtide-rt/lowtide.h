@@ -125,7 +125,10 @@ lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const ch
 lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry);
 /* On a device with memory of its own tensor data are the host's copy: step takes batch arrays and brings metrics back.
    download brings parameters and state, and the outputs of `entry` (may be NULL); upload hands parameters and state
-   that were written after a download to the device. On the CPU both do nothing. */
+   that were written after a download to the device. On the CPU upload does nothing, and download matters for parameters
+   and state that wait in a file (`spill`) alone: the memory at their data is there from lowtide_session_tensor and
+   lowtide_session_tensor_at until the next step, save, resume or bind, and again from the next download on; between
+   these nothing may touch it. */
 lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry);
 lowtide_status *lowtide_session_upload(lowtide_session *session);
 

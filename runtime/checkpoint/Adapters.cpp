@@ -287,6 +287,8 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
                                                  printable(pair.facts->weight()) +
                                                  "' without it, and would read the merged one. Use --save, and PEFT");
     const plan::Binding &binding = *pair.weight.binding;
+    for (const Tensor *tensor : {&pair.weight, &pair.a, &pair.b})
+      LOWTIDE_TRY(tensor->bring(HostAccess::Read));
     MergedWeight result{&binding, pair.weight.read()};
     const std::vector<uint8_t> a = pair.a.read(), b = pair.b.read();
     const plan::DType dtype = binding.dtype(), pairType = pair.a.binding->dtype(), otherType = pair.b.binding->dtype();

@@ -42,11 +42,16 @@ static std::vector<uint8_t> convert(const Tensor &from, plan::DType to) {
 
 Status Averages::enter() {
   LOWTIDE_TRY(session_->download());
+  LOWTIDE_TRY(updates_.bring(HostAccess::Read));
   const bool hasAny = loadElement(updates_.binding->dtype(), updates_.data) > 0;
   for (Pair &pair : pairs_) {
+    LOWTIDE_TRY(pair.weight.bring(HostAccess::Change));
+    LOWTIDE_TRY(pair.average.bring(HostAccess::Read));
     pair.kept = pair.weight.read();
     if (hasAny)
       pair.weight.write(convert(pair.average, pair.weight.binding->dtype()).data());
+    LOWTIDE_TRY(session_->leave(pair.weight));
+    LOWTIDE_TRY(session_->leave(pair.average));
   }
   return session_->upload();
 }
@@ -54,7 +59,9 @@ Status Averages::enter() {
 Status Averages::leave() {
   LOWTIDE_TRY(session_->download());
   for (Pair &pair : pairs_) {
+    LOWTIDE_TRY(pair.weight.bring(HostAccess::Overwrite));
     pair.weight.write(pair.kept.data());
+    LOWTIDE_TRY(session_->leave(pair.weight));
     pair.kept = {};
   }
   return session_->upload();

@@ -207,6 +207,7 @@ Expected<bool> Writer::isReplaced(const Session &session, const Tensor &tensor, 
     std::vector<uint8_t> wanted(tensor.bytes());
     for (uint64_t i = 0; i < count; ++i)
       storeElement(type, wanted.data() + i * size, loadElement(place.dtype, file + i * element));
+    LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     return wanted != tensor.read();
   }
   std::vector<float> numbers(count);
@@ -215,6 +216,7 @@ Expected<bool> Writer::isReplaced(const Session &session, const Tensor &tensor, 
   if (source.coded_transposed())
     numbers =
         reordered(numbers, static_cast<uint64_t>(source.coded_dims(1)), static_cast<uint64_t>(source.coded_dims(0)));
+  LOWTIDE_TRY(coded->bring(HostAccess::Read));
   std::vector<uint8_t> codes(coded->codes.bytes());
   std::vector<float> scales(count / fewBitsBlock);
   return encodeFewBits(coded->codec, numbers, codes.data(), scales.data()).has_value() ||
@@ -436,6 +438,8 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
   std::deque<DecodedMatrix> decoded;
   std::vector<Tensor> persistent = session.persistent();
   for (Tensor &tensor : persistent) {
+    if (tensor.binding->kind() == plan::Binding::PARAM)
+      LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
     for (MergedWeight &weight : merged)
       if (weight.binding->name() == tensor.binding->name())

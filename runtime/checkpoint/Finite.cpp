@@ -73,28 +73,31 @@ bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding) {
 /// Of a tensor what is in memory at once: whole elements.
 static constexpr uint64_t pieceBytes = uint64_t(1) << 24;
 
-std::optional<NotFinite> findNotFinite(const Session &session) {
+Expected<std::optional<NotFinite>> findNotFinite(const Session &session) {
   for (const Tensor &tensor : session.persistent()) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.kind() == plan::Binding::CONSTANT)
       continue;
+    if (!tensor.isWhole())
+      LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     std::vector<uint8_t> room;
     const std::span<const uint8_t> numbers = tensor.view(room);
     for (uint64_t begin = 0; begin < numbers.size(); begin += pieceBytes) {
       const std::span<const uint8_t> piece = numbers.subspan(begin, std::min(pieceBytes, numbers.size() - begin));
+      if (tensor.isWhole())
+        LOWTIDE_TRY(session.bring(piece, HostAccess::Read));
       const uint64_t size = elementBytes(binding.dtype());
       if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), piece.data(), piece.size());
           at && !startsNotFinite(session.artifact(), binding))
-        return NotFinite{binding.name(), binding.kind(), begin / size + *at,
-                         loadElement(binding.dtype(), piece.data() + *at * size)};
-      // What was only looked at is written already.
+        return std::optional(NotFinite{binding.name(), binding.kind(), begin / size + *at,
+                                       loadElement(binding.dtype(), piece.data() + *at * size)});
       if (tensor.isWhole())
-        (void)session.leave(piece);
+        LOWTIDE_TRY(session.leave(piece));
     }
     if (!tensor.isWhole())
-      (void)session.leave(tensor);
+      LOWTIDE_TRY(session.leave(tensor));
   }
-  return std::nullopt;
+  return std::optional<NotFinite>();
 }
 
 std::string NotFinite::str() const {

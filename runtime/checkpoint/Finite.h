@@ -25,7 +25,7 @@ std::optional<uint64_t> firstNotFinite(plan::DType dtype, const void *data, uint
 /// Whether a tensor has such elements from the start, and so may keep them: a bound that begins as infinity.
 bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding);
 /// The first parameter or state whose values, as the host sees them, are not finite.
-std::optional<NotFinite> findNotFinite(const Session &session);
+Expected<std::optional<NotFinite>> findNotFinite(const Session &session);
 
 } // namespace lowtide::rt
 

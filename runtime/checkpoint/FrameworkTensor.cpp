@@ -171,11 +171,15 @@ std::optional<CodedTensor> findCoded(const Session &session, const Tensor &tenso
 SafetensorsEntry codedEntry(const std::string &name, const CodedTensor &coded, const plan::ParameterSource &source) {
   SafetensorsEntry entry{name, plan::F32, codedDims(source), coded.count * sizeof(float), {}};
   entry.write = [coded](const SafetensorsEntry::Sink &sink) -> Status {
+    LOWTIDE_TRY(coded.bring(HostAccess::Read));
     const std::vector<float> numbers = coded.decode();
     return sink(numbers.data(), numbers.size() * sizeof(float));
   };
   return entry;
 }
+
+/// Of a tensor what is written at once.
+static constexpr uint64_t writtenPiece = uint64_t(1) << 24;
 
 SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source) {
   SafetensorsEntry entry;
@@ -184,6 +188,17 @@ SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, c
   entry.dims = originalDims(*tensor.binding, source);
   entry.bytes = tensor.bytes();
   entry.write = [tensor, source](const SafetensorsEntry::Sink &sink) -> Status {
+    // In pieces where nothing has to be put together: a file is to take no more memory than that.
+    if (tensor.device && tensor.isWhole() && !isPermutation(source, *tensor.binding)) {
+      for (uint64_t done = 0, piece = 0; done < tensor.bytes(); done += piece) {
+        piece = std::min(tensor.bytes() - done, writtenPiece);
+        LOWTIDE_TRY(tensor.device->bring(tensor.data + done, piece, HostAccess::Read));
+        LOWTIDE_TRY(sink(tensor.data + done, piece));
+        LOWTIDE_TRY(tensor.device->leave(tensor.data + done, piece));
+      }
+      return Status::ok();
+    }
+    LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     std::vector<uint8_t> room;
     const uint8_t *numbers = tensor.view(room).data();
     if (!isPermutation(source, *tensor.binding))
@@ -208,6 +223,7 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
     return badInput("is " + describe(array.dtype, array.dims) + " in the checkpoint, " +
                         describe(tensor.binding->dtype(), originalDims(*tensor.binding, source)) + " in the artifact",
                     "tensor '" + printable(tensor.binding->name()) + "'");
+  LOWTIDE_TRY(tensor.bring(HostAccess::Overwrite));
   if (!isPermutation(source, *tensor.binding)) {
     tensor.write(array.bytes.data());
     return Status::ok();
@@ -230,6 +246,7 @@ Status restore(const HostArray &array, const CodedTensor &coded, const plan::Par
     return badInput("is " + describe(array.dtype, array.dims) + " in the checkpoint, " +
                         describe(plan::F32, codedDims(source)) + " in the artifact",
                     place);
+  LOWTIDE_TRY(coded.bring(HostAccess::Change));
   std::vector<float> numbers(coded.count);
   std::memcpy(numbers.data(), array.bytes.data(), numbers.size() * sizeof(float));
   return coded.encode(numbers) ? Status::ok()

@@ -26,6 +26,10 @@ struct CodedTensor {
   Tensor codes, scales;
   uint64_t count; ///< of numbers
 
+  Status bring(HostAccess access) const {
+    LOWTIDE_TRY(codes.bring(access));
+    return scales.bring(access);
+  }
   std::vector<float> decode() const;
   /// Encodes `numbers`, if they are not what the codes stand for already; false where one is not finite.
   bool encode(std::span<const float> numbers) const;

@@ -217,8 +217,11 @@ Expected<std::string> RunFolder::save(const Session &session, const RunState &st
     return Status(StatusCode::Usage, "step " + std::to_string(state.step) + " cannot be saved: it must be from 0 to " +
                                          std::to_string(maxStep));
   LOWTIDE_TRY(session.download());
-  if (std::optional<NotFinite> found = findNotFinite(session))
-    return Status(StatusCode::NonFinite, found->str() + ": step " + std::to_string(state.step) + " is not saved",
+  Expected<std::optional<NotFinite>> found = findNotFinite(session);
+  if (!found)
+    return found.takeStatus();
+  if (*found)
+    return Status(StatusCode::NonFinite, (*found)->str() + ": step " + std::to_string(state.step) + " is not saved",
                   folder_);
   const std::string name = stepName(state.step);
   const std::string temporary = pathOf(temporaryPrefix + std::to_string(state.step) + "-" + std::to_string(::getpid()));

@@ -36,6 +36,9 @@ struct Transfers {
   }
 };
 
+/// What the host is about to do with bytes of its view.
+enum class HostAccess { Read, Change, Overwrite };
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -53,7 +56,11 @@ public:
   /// (may be null), current.
   virtual Status download(const plan::Entry *entry) { return Status::ok(); }
 
-  /// The host is done with bytes of its view for now: a view that is a file takes them out of memory.
+  /// The host is about to touch bytes of its view. Those of a file are read for that, whole pages (but for what is all
+  /// to be overwritten), and are memory until `leave` or the next step; before, nothing may touch them.
+  virtual Status bring(const uint8_t *, uint64_t, HostAccess) { return Status::ok(); }
+  /// The host is done with bytes of its view for now: those of a file are written, if they were not only to be read,
+  /// and leave memory.
   virtual Status leave(const uint8_t *, uint64_t) { return Status::ok(); }
 
   /// Executes an entry once on what the host's view of its BATCH and SCALAR bindings holds; they may be overwritten as

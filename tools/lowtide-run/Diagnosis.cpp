@@ -215,7 +215,10 @@ std::string Diagnosis::findInstruction(int64_t step) {
     Expected<Epochs::Step> at = undo.keep().isOk() ? feed(failing) : Expected<Epochs::Step>(Status(StatusCode::Io, ""));
     if (!at || !lossOf(*at->entry) || !run_.session.download().isOk())
       return {};
-    if (findNotFinite(run_.session))
+    Expected<std::optional<NotFinite>> found = findNotFinite(run_.session);
+    if (!found)
+      return {};
+    if (*found)
       break;
   }
   if (failing < step ? !undo.restore().isOk() : !undo.keep().isOk())
@@ -232,7 +235,8 @@ std::string Diagnosis::findInstruction(int64_t step) {
     trace.emplace(run_.session, entry);
     const bool isLearned = trace->learn().isOk();
     Expected<double> loss = run_.session.metric(entry, run_.loss);
-    if (isLearned && loss && std::isfinite(*loss) && !findNotFinite(run_.session))
+    Expected<std::optional<NotFinite>> found = findNotFinite(run_.session);
+    if (isLearned && loss && std::isfinite(*loss) && found && !*found)
       break;
     trace.reset();
   }

@@ -95,7 +95,9 @@ LossScaleState::LossScaleState(const Session &session, const std::string &entry)
 
 void LossScaleState::read(StepReport &report) const {
   auto number = [](const std::optional<Tensor> &tensor) {
-    return tensor ? std::optional(loadElement(tensor->binding->dtype(), tensor->data)) : std::nullopt;
+    return tensor && tensor->bring(HostAccess::Read).isOk()
+               ? std::optional(loadElement(tensor->binding->dtype(), tensor->data))
+               : std::nullopt;
   };
   report.lossScale = number(scale_), report.growthTracker = number(tracker_), report.skipped = number(skipped_);
 }

@@ -28,7 +28,9 @@ Status Undo::keep() {
   LOWTIDE_TRY(session_.download());
   uint8_t *to = copies_.data();
   for (std::span<uint8_t> piece : pieces_) {
+    LOWTIDE_TRY(session_.bring(piece, HostAccess::Read));
     std::memcpy(to, piece.data(), piece.size());
+    LOWTIDE_TRY(session_.leave(piece));
     to += piece.size();
   }
   return Status::ok();
@@ -37,7 +39,9 @@ Status Undo::keep() {
 Status Undo::restore() {
   const uint8_t *from = copies_.data();
   for (std::span<uint8_t> piece : pieces_) {
+    LOWTIDE_TRY(session_.bring(piece, HostAccess::Overwrite));
     std::memcpy(piece.data(), from, piece.size());
+    LOWTIDE_TRY(session_.leave(piece));
     from += piece.size();
   }
   return session_.upload();

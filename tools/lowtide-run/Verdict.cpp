@@ -35,7 +35,10 @@ Status TrainingRun::undo(StepReport &report) {
   LOWTIDE_TRY(session_->download());
   // Loss scaling takes its own steps back, and has to lower its scale with that.
   const bool isFinite = std::isfinite(report.loss) && std::isfinite(report.gradNorm.value_or(0));
-  if ((!isFinite && !lossScale_.skips()) || findNotFinite(*session_)) {
+  Expected<std::optional<NotFinite>> found = findNotFinite(*session_);
+  if (!found)
+    return found.takeStatus();
+  if ((!isFinite && !lossScale_.skips()) || *found) {
     LOWTIDE_TRY(undo_->restore());
     ++undone_;
   }
@@ -59,8 +62,10 @@ void TrainingRun::judge() {
     verdict_ = std::move(status);
   else if (!lastIsFinite_)
     verdict_ = {StatusCode::NonFinite, "the loss of the last step, " + std::to_string(state_.step) + ", is not finite"};
-  else if (std::optional<NotFinite> found = findNotFinite(*session_)) {
-    verdict_ = {StatusCode::NonFinite, "after step " + std::to_string(state_.step) + " " + found->str()};
+  else if (Expected<std::optional<NotFinite>> found = findNotFinite(*session_); !found)
+    verdict_ = found.takeStatus();
+  else if (*found) {
+    verdict_ = {StatusCode::NonFinite, "after step " + std::to_string(state_.step) + " " + (*found)->str()};
     notFiniteStep_ = notFiniteStep_ < 0 ? state_.step : notFiniteStep_;
   }
 }

@@ -106,7 +106,7 @@ Transfers CpuDevice::transfers() const {
 
 Status CpuDevice::prepareRun(const plan::Entry &entry) {
   if (failure_.isOk() && file_)
-    failure_ = file_->flush();
+    failure_ = file_->leaveAll();
   if (failure_.isOk() && poison_)
     failure_ = poison(entry);
   return failure_;

@@ -18,8 +18,11 @@ public:
 
   Status bind(const BindOptions &options) override;
   std::span<uint8_t *const> hostArenas() const override { return arenas_; }
+  Status bring(const uint8_t *view, uint64_t bytes, HostAccess access) override {
+    return file_ ? file_->bring(view, bytes, access) : Status::ok();
+  }
   Status leave(const uint8_t *view, uint64_t bytes) override {
-    return file_ ? file_->flush(view, bytes) : Status::ok();
+    return file_ ? file_->leave(view, bytes) : Status::ok();
   }
   /// The view is always current, unless a step broke in the middle of its updates.
   Status download(const plan::Entry *) override { return broken_ ? failure_ : Status::ok(); }

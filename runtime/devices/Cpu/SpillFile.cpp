@@ -77,33 +77,99 @@ Status SpillFile::fail(const std::string &what) const {
 Expected<uint8_t *> SpillFile::map(uint64_t offset, uint64_t bytes) {
   if (!bytes)
     return static_cast<uint8_t *>(nullptr);
-  void *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(offset));
+  // Shared: memory that is private counts against a limit of a process's data, although there is none.
+  bytes = alignToFile(bytes);
+  void *address = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
-    return fail("cannot map " + std::to_string(bytes) + " bytes of its file: " + std::strerror(errno));
+    return fail("has no addresses for " + std::to_string(bytes) + " bytes of its file: " + std::strerror(errno));
   views_.push_back({static_cast<uint8_t *>(address), bytes, offset});
   return views_.back().address;
 }
 
-Status SpillFile::flush(const uint8_t *begin, uint64_t bytes) {
+Status SpillFile::readWindow(const Window &window, uint64_t first, uint64_t end) {
+  return read(window.view.offset + first, window.view.address + first, end - first);
+}
+
+Status SpillFile::open(const Window &window, uint64_t from, uint64_t to, bool isOverwritten) {
+  const uint64_t bytes = window.end - window.first;
+  if (::mprotect(window.view.address + window.first, bytes, PROT_READ | PROT_WRITE) != 0)
+    return fail("has no memory for " + std::to_string(bytes) + " bytes of its file: " + std::strerror(errno));
+  if (!isOverwritten)
+    return readWindow(window, window.first, window.end);
+  // What shares the first and the last page with it.
+  if (from != window.first)
+    LOWTIDE_TRY(readWindow(window, window.first, window.first + fileAlignment));
+  return to != window.end ? readWindow(window, window.end - fileAlignment, window.end) : Status::ok();
+}
+
+Status SpillFile::bring(const uint8_t *begin, uint64_t bytes, HostAccess access) {
   for (const View &view : views_) {
-    if (begin < view.address || begin >= view.address + view.bytes)
+    if (begin < view.address || begin >= view.address + view.bytes || !bytes)
       continue;
-    const uint64_t first = static_cast<uint64_t>(begin - view.address) / fileAlignment * fileAlignment,
-                   end =
-                       std::min<uint64_t>(alignToFile(static_cast<uint64_t>(begin - view.address) + bytes), view.bytes);
-    if (::msync(view.address + first, end - first, MS_SYNC) != 0)
-      return fail(std::string("writing parameters and optimizer state to their file failed: ") + std::strerror(errno));
-    (void)::madvise(view.address + first, end - first, MADV_DONTNEED);
-    (void)::posix_fadvise(file_, static_cast<off_t>(view.offset + first), static_cast<off_t>(end - first),
-                          POSIX_FADV_DONTNEED);
+    const auto from = static_cast<uint64_t>(begin - view.address);
+    const uint64_t to = std::min<uint64_t>(from + bytes, view.bytes);
+    const bool mayBeChanged = access != HostAccess::Read;
+    Window window = {view, from / fileAlignment * fileAlignment, alignToFile(to), mayBeChanged};
+    std::vector<Window> shared;
+    for (Window &open : windows_) {
+      if (open.view.address != view.address || open.end <= window.first || window.end <= open.first)
+        continue;
+      if (open.first <= window.first && window.end <= open.end) {
+        open.mayBeChanged |= mayBeChanged;
+        return Status::ok();
+      }
+      shared.push_back(open);
+    }
+    // A part of it is there: that is written, and all of both is read.
+    for (const Window &open : shared) {
+      window = {view, std::min(window.first, open.first), std::max(window.end, open.end),
+                window.mayBeChanged || open.mayBeChanged};
+      LOWTIDE_TRY(leave(view.address + open.first, open.end - open.first));
+    }
+    Status opened = open(window, from, to, access == HostAccess::Overwrite && shared.empty());
+    if (!opened.isOk()) {
+      window.mayBeChanged = false; // nothing of it may reach the file
+      (void)close(window);
+      return opened;
+    }
+    windows_.push_back(window);
+    return Status::ok();
   }
   return Status::ok();
 }
 
-Status SpillFile::flush() {
-  for (const View &view : views_)
-    LOWTIDE_TRY(flush(view.address, view.bytes));
-  return Status::ok();
+Status SpillFile::close(const Window &window) {
+  uint8_t *address = window.view.address + window.first;
+  const uint64_t bytes = window.end - window.first;
+  Status written = window.mayBeChanged ? write(window.view.offset + window.first, address, bytes) : Status::ok();
+  (void)::madvise(address, bytes, MADV_REMOVE);
+  (void)::mprotect(address, bytes, PROT_NONE);
+  return written;
+}
+
+Status SpillFile::leave(const uint8_t *begin, uint64_t bytes) {
+  Status status;
+  std::erase_if(windows_, [&](const Window &window) {
+    const uint8_t *first = window.view.address + window.first, *end = window.view.address + window.end;
+    if (begin + bytes <= first || end <= begin)
+      return false;
+    Status closed = close(window);
+    if (status.isOk())
+      status = std::move(closed);
+    return true;
+  });
+  return status;
+}
+
+Status SpillFile::leaveAll() {
+  Status status;
+  for (const Window &window : windows_) {
+    Status closed = close(window);
+    if (status.isOk())
+      status = std::move(closed);
+  }
+  windows_.clear();
+  return status;
 }
 
 /// Takes pages out of the page cache where the file goes through it.

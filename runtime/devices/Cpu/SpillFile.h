@@ -9,6 +9,7 @@
 
 #include "runtime/Status.h"
 #include "runtime/devices/Cpu/FileQueue.h"
+#include "runtime/devices/Device.h"
 
 #include <cstdint>
 #include <memory>
@@ -35,13 +36,14 @@ public:
   /// Fills a range with 0xFF: what is read before it is written shows.
   Status poison(uint64_t offset, uint64_t bytes);
 
-  /// The host's view of a range that outlives the steps, until the object goes: what copies wrote is seen there, and
-  /// what the host writes there is what they read. Not while a copy is under way.
+  /// Addresses at which the host sees a range that outlives the steps, until the object goes. There is memory only for
+  /// what it has brought; touching other bytes ends the process.
   Expected<uint8_t *> map(uint64_t offset, uint64_t bytes);
-  /// Writes what the host has changed in its views, and takes their pages out of memory: all, or those that hold a
-  /// range, if it lies in a view.
-  Status flush();
-  Status flush(const uint8_t *begin, uint64_t bytes);
+  /// Reads the pages that hold a range, if it lies in a view (Device::bring). Not while a copy is under way.
+  Status bring(const uint8_t *begin, uint64_t bytes, HostAccess access);
+  /// Writes what may be changed of what was brought together with a range, and gives its memory back; the same of all.
+  Status leave(const uint8_t *begin, uint64_t bytes);
+  Status leaveAll();
 
   uint64_t bytes() const { return bytes_; }
   /// What moves bytes: "io_uring" or "threads".
@@ -74,7 +76,19 @@ private:
     size_t bytes;
     uint64_t offset; ///< in the file
   };
+  /// Pages of a view that are in memory, from the first to before the last.
+  struct Window {
+    View view;
+    uint64_t first, end;
+    bool mayBeChanged;
+  };
+  /// Makes memory of a window, for bytes from `from` to before `to`.
+  Status open(const Window &window, uint64_t from, uint64_t to, bool isOverwritten);
+  Status readWindow(const Window &window, uint64_t first, uint64_t end);
+  Status close(const Window &window);
+
   std::vector<View> views_;
+  std::vector<Window> windows_;
   int file_;
   std::string folder_;
   uint64_t bytes_;

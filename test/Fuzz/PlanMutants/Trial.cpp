@@ -112,6 +112,14 @@ std::vector<std::vector<uint8_t>> snapshot(const Session &session, const plan::E
   return arenas;
 }
 
+/// The host is about to look at all that it has a view of.
+Status bringAll(const Session &session) {
+  for (int i = 0; i < session.plan().arenas_size(); ++i)
+    if (const uint8_t *arena = session.device().hostArenas()[static_cast<size_t>(i)])
+      LOWTIDE_TRY(session.bring({arena, session.plan().arenas(i).bytes()}, HostAccess::Change));
+  return Status::ok();
+}
+
 /// A refusal in words, with a documented code.
 bool isProper(const Status &status) {
   return !status.message().empty() && status.code() != StatusCode::Internal && status.code() != StatusCode::Ok;
@@ -167,6 +175,8 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
     fillBatch(session, entry.name());
     if (Status status = session.writeScalars(entry.name(), session.scalarsOf(entry.name(), 1, 7)); !status.isOk())
       return defect("scalars: " + status.str());
+    if (Status status = bringAll(session); !status.isOk())
+      return defect("the host's view: " + status.str());
     // The same step in two manners.
     phase = Guarded;
     GuardedRun first(plan, kernels, snapshot(session, entry), memory_, {0xFF, true, true});
@@ -196,6 +206,8 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
       status = session.settle();
     if (status.isOk())
       status = session.download(entry.name());
+    if (status.isOk())
+      status = bringAll(session);
     if (!status.isOk())
       return defect("the step fails: " + status.str());
     if (!gpu)

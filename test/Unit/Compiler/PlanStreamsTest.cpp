@@ -205,8 +205,11 @@ std::string train(const rt::Artifact &artifact, const plan::Plan &plan, uint64_t
     status = (*session)->download("train");
   if (!status.isOk())
     return "not run: " + status.str();
-  for (const rt::Tensor &tensor : (*session)->persistent())
+  for (const rt::Tensor &tensor : (*session)->persistent()) {
+    if (rt::Status brought = tensor.bring(rt::HostAccess::Read); !brought.isOk())
+      return "not read: " + brought.str();
     take(tensor);
+  }
   return bytes;
 }
 

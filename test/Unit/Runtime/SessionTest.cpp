@@ -118,7 +118,9 @@ TEST(Session, ReadsAndWritesParametersInAFile) {
   ASSERT_TRUE(status.isOk()) << status.str();
   auto read = [&](const char *name) {
     std::vector<int32_t> numbers(16);
-    std::memcpy(numbers.data(), (*session)->tensor("run", name)->data, 64);
+    const Tensor tensor = *(*session)->tensor("run", name);
+    EXPECT_TRUE(tensor.bring(HostAccess::Read).isOk());
+    std::memcpy(numbers.data(), tensor.data, 64);
     return numbers;
   };
   const std::vector<int32_t> sevens(16, 7), nines(16, 9);
@@ -127,7 +129,9 @@ TEST(Session, ReadsAndWritesParametersInAFile) {
   EXPECT_EQ(read("out"), image);
   EXPECT_EQ(read("w"), sevens);
   // What the host writes there is what the next step reads.
-  (*session)->tensor("run", "w")->write(reinterpret_cast<const uint8_t *>(nines.data()));
+  const Tensor weight = *(*session)->tensor("run", "w");
+  ASSERT_TRUE(weight.bring(HostAccess::Overwrite).isOk());
+  weight.write(reinterpret_cast<const uint8_t *>(nines.data()));
   ASSERT_TRUE((*session)->step("run").isOk());
   EXPECT_EQ(read("out"), nines);
   EXPECT_EQ(read("w"), sevens);

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <numeric>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace lowtide;
@@ -122,20 +123,71 @@ TEST(SpillFile, ShowsTheHostWhatCopiesWrote) {
     const uint64_t offset = 4 * fileAlignment, bytes = 5 * fileAlignment;
     auto view = (*file)->map(offset, bytes);
     ASSERT_TRUE(view) << view.status().str();
+    auto bring = [&](uint64_t from, uint64_t count, HostAccess access) {
+      const Status brought = (*file)->bring(*view + from, count, access);
+      ASSERT_TRUE(brought.isOk()) << brought.str();
+    };
     std::vector<uint8_t> back(bytes);
     for (uint8_t round = 1; round < 4; ++round) {
       // What the host writes is what a copy reads, and the other way.
+      bring(0, bytes, round == 1 ? HostAccess::Overwrite : HostAccess::Change);
       std::memset(*view, round, bytes);
-      ASSERT_TRUE(round % 2 ? (*file)->flush().isOk() : (*file)->flush(*view, bytes).isOk());
+      ASSERT_TRUE(round % 2 ? (*file)->leaveAll().isOk() : (*file)->leave(*view, bytes).isOk());
       ASSERT_TRUE((*file)->read(offset, back.data(), bytes).isOk());
       EXPECT_EQ(back, std::vector<uint8_t>(bytes, round));
       ASSERT_TRUE((*file)->write(offset + fileAlignment, number(9000, round).data(), 9000).isOk());
+      bring(fileAlignment, 9000, HostAccess::Read);
       EXPECT_EQ(std::vector<uint8_t>(*view + fileAlignment, *view + fileAlignment + 9000), number(9000, round));
+      // All of it while a part is there.
+      bring(0, bytes, HostAccess::Read);
       EXPECT_EQ((*view)[0], round);
+      EXPECT_EQ(std::vector<uint8_t>(*view + fileAlignment, *view + fileAlignment + 9000), number(9000, round));
+      // What is only to be read is not written.
+      (*view)[1] = 77;
+      ASSERT_TRUE((*file)->leaveAll().isOk());
+      bring(0, 2, HostAccess::Read);
+      EXPECT_EQ((*view)[1], round);
+      ASSERT_TRUE((*file)->leaveAll().isOk());
     }
+    // Neighbours on its pages stay as they are.
+    bring(fileAlignment - 10, 4000, HostAccess::Overwrite);
+    std::memset(*view + fileAlignment - 10, 99, 4000);
+    ASSERT_TRUE((*file)->leave(*view + fileAlignment, 1).isOk());
+    ASSERT_TRUE((*file)->read(offset, back.data(), bytes).isOk());
+    EXPECT_EQ(back[fileAlignment - 11], 3);
+    EXPECT_EQ(std::vector<uint8_t>(back.begin() + fileAlignment - 10, back.begin() + fileAlignment + 3990),
+              std::vector<uint8_t>(4000, 99));
+    const std::vector<uint8_t> before = number(9000, 3);
+    EXPECT_TRUE(std::equal(before.begin() + 3990, before.end(), back.begin() + fileAlignment + 3990));
     ASSERT_TRUE((*file)->poison(offset, fileAlignment).isOk());
+    bring(0, bytes, HostAccess::Read);
     EXPECT_EQ((*view)[0], 0xFF);
-    EXPECT_EQ((*view)[fileAlignment], 3);
+    EXPECT_EQ((*view)[4 * fileAlignment], 3);
+  }
+}
+
+/// Cuts the only file of this process that has no name.
+void cutNamelessFile() {
+  for (const fs::directory_entry &entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (fs::read_symlink(entry, gone).string().ends_with(" (deleted)"))
+      ASSERT_EQ(::truncate(entry.path().c_str(), 0), 0);
+  }
+}
+
+TEST(SpillFile, SaysWhatTheHostCannotRead) {
+  for (FileTraffic way : ways()) {
+    const Staging staging(2);
+    auto file = SpillFile::create(testing::TempDir(), 4 * fileAlignment, staging.span(), way);
+    ASSERT_TRUE(file) << file.status().str();
+    auto view = (*file)->map(0, 4 * fileAlignment);
+    ASSERT_TRUE(view) << view.status().str();
+    cutNamelessFile();
+    const Status brought = (*file)->bring(*view + fileAlignment, fileAlignment, HostAccess::Change);
+    EXPECT_EQ(brought.code(), StatusCode::Io);
+    EXPECT_THAT(brought.str(),
+                HasSubstr("reading 4096 bytes at 4096 of the file in which values wait failed: it ends"));
+    EXPECT_TRUE((*file)->leaveAll().isOk()); // nothing of it is written
   }
 }
 

@@ -115,7 +115,6 @@ TRANSFER(pread, void *)
 TRANSFER(pread64, void *)
 TRANSFER(pwrite, const void *)
 TRANSFER(pwrite64, const void *)
-CALL(transfers, int, msync, (void *address, size_t bytes, int flags), -1, (address, bytes, flags))
 // These return the error.
 CALL(transfers, int, posix_fallocate, (int file, off_t at, off_t bytes), errno, (file, at, bytes))
 CALL(transfers, int, posix_fallocate64, (int file, off_t at, off_t bytes), errno, (file, at, bytes))

@@ -95,8 +95,10 @@ static Status train(const plan::Plan &plan, const std::vector<char> &code, const
       return loss.takeStatus();
     result.losses.push_back(*loss);
   }
-  for (const Tensor &tensor : (*session)->persistent())
+  for (const Tensor &tensor : (*session)->persistent()) {
+    LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     result.kept[tensor.binding->name()] = std::string(reinterpret_cast<const char *>(tensor.data), tensor.bytes());
+  }
   return Status::ok();
 }
 

@@ -20,7 +20,7 @@ import tempfile
 
 from accidents import FILES, Lost, digest, is_sound
 
-OVER_BUDGET, IO = 4, 8  # docs/reference/exit-codes.md
+UNSUPPORTED, OVER_BUDGET, IO = 3, 4, 8  # docs/reference/exit-codes.md
 STEPS, EVERY = 6, 2
 PAGE = 4096
 
@@ -138,6 +138,24 @@ def main():
                     raise Lost(f"exit {code}: {said[-300:]}")
 
             row(f"{way}: short transfers", short)
+
+    def refused():
+        """io_uring is there for no process, as in many containers."""
+        with tempfile.TemporaryDirectory(dir=options.binaries.parent) as work:
+            os.environ["LOWTIDE_NO_RING"] = "1"
+            try:
+                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), "auto")
+                code, said = runs.disturb(f"short:{1 << 30}")
+                if code:
+                    raise Lost(f"exit {code}: {said[-300:]}")
+                runs.way = "io_uring"
+                code, said = runs.run("asked", accident=f"short:{1 << 30}")
+            finally:
+                del os.environ["LOWTIDE_NO_RING"]
+        if code != UNSUPPORTED or not any(words in said for words in ("has no io_uring for this process: Operation not permitted", "built without liburing")):
+            raise Lost(f"asked for: exit {code}: {said[-300:]}")
+
+    row("io_uring is refused", refused)
     print(json.dumps(rows))
 
 

@@ -6,9 +6,9 @@
 // What the target's library computes stays; everything else is written out.
 // PARTS-NOT: nn.attention
 
-// The CPU computes attention of f32.
+// The CPU computes attention of f32 and of 16 bits.
 // CPU-LABEL: @taken
-// CPU-NOT: nn.attention
+// CPU: nn.attention %{{.*}} scale
 // CPU-LABEL: @wide
 // CPU: nn.attention %{{.*}} mask %arg1 scale
 

@@ -38,13 +38,11 @@ enum cublasLtEpilogue_t : int {
   CUBLASLT_EPILOGUE_RELU_AUX = 2 | 128, ///< the auxiliary matrix has bits
   CUBLASLT_EPILOGUE_BIAS = 4,
   CUBLASLT_EPILOGUE_DRELU = 8 | 128,
-  CUBLASLT_EPILOGUE_DRELU_BGRAD = 8 | 128 | 16,
   CUBLASLT_EPILOGUE_GELU = 32,
   CUBLASLT_EPILOGUE_GELU_AUX = 32 | 128,
   CUBLASLT_EPILOGUE_DGELU = 64 | 128,
-  CUBLASLT_EPILOGUE_DGELU_BGRAD = 64 | 128 | 16, ///< sums of D's rows (column-major) into the bias
-  CUBLASLT_EPILOGUE_BGRADA = 256,                ///< sums of the rows of op(A) (column-major) into the bias
-  CUBLASLT_EPILOGUE_BGRADB = 512,                ///< sums of the columns of op(B) (column-major) into the bias
+  CUBLASLT_EPILOGUE_BGRADA = 256, ///< sums of the rows of op(A) (column-major) into the bias
+  CUBLASLT_EPILOGUE_BGRADB = 512, ///< sums of the columns of op(B) (column-major) into the bias
 };
 enum cublasLtMatrixLayoutAttribute_t : int {
   CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          ///< int32

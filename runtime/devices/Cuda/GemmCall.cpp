@@ -35,9 +35,9 @@ uint32_t epilogueOf(const GemmShape &shape) {
   else if (shape.epilogue == Epilogue::Gelu)
     bits |= shape.keepsInput ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
   else if (shape.epilogue == Epilogue::GeluGrad)
-    bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+    bits |= CUBLASLT_EPILOGUE_DGELU;
   else if (shape.epilogue == Epilogue::ReluGrad)
-    bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
+    bits |= CUBLASLT_EPILOGUE_DRELU;
   else if (shape.sumsOperand) // cuBLASLt's A is B here
     bits |= CUBLASLT_EPILOGUE_BGRADA;
   else if (shape.sumsLeft)

@@ -199,9 +199,6 @@ struct Problem {
       (function == CUBLASLT_EPILOGUE_BGRADA ? shape.sumsOperand : shape.sumsLeft) = true;
       return desc->bias && desc->biasType == d->type && shape.addend == GemmShape::Addend::None;
     }
-    shape.sumsColumns = function == CUBLASLT_EPILOGUE_DGELU_BGRAD || function == CUBLASLT_EPILOGUE_DRELU_BGRAD;
-    if (shape.sumsColumns && (!desc->bias || desc->biasType != d->type))
-      return false;
     shape.keepsInput = function == CUBLASLT_EPILOGUE_GELU_AUX;
     shape.keepsMask = function == CUBLASLT_EPILOGUE_RELU_AUX;
     switch (function) {
@@ -212,7 +209,6 @@ struct Problem {
       shape.epilogue = Epilogue::Relu;
       break;
     case CUBLASLT_EPILOGUE_DRELU:
-    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
       shape.epilogue = Epilogue::ReluGrad;
       break;
     case CUBLASLT_EPILOGUE_GELU:
@@ -220,7 +216,6 @@ struct Problem {
       shape.epilogue = Epilogue::Gelu;
       break;
     case CUBLASLT_EPILOGUE_DGELU:
-    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
       shape.epilogue = Epilogue::GeluGrad;
       break;
     default:

@@ -137,9 +137,7 @@ TEST(LibraryTable, KnowsWhatEpiloguesTake) {
       {"none", "f32", "f32", "none", 16, 1, 0, false, 0, 1},
       {"none", "bf16", "f32", "row", 16, 1, 0, false, 0, 1},
       {"none", "bf16", "f32", "none", 16, 3, 0, false, 0, 1},
-      {"dgelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
-      {"dgelu", "bf16", "bf16", "full", 16, 1, 0, false, 1},
-      {"dgelu", "f16", "f16", "none", 16, 1, 0, false, 1},
+      {"dgelu", "bf16", "bf16", "none", 16, 1, 0, false, 1}, // sums of its columns
       {"relu", "f32", "f32", "row", 10, 1, 0, true},
       {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
       {"gelu", "bf16", "bf16", "row", 12, 1, 1, false}, // rows of the kept matrix
@@ -157,9 +155,8 @@ TEST(LibraryTable, KnowsWhatEpiloguesTake) {
       {"relu", "f64", "f64", "none", 16, 1, 0, false, 0, 0, 1},
       {"drelu", "f16", "f16", "none", 10, 1, 0, true},
       {"drelu", "bf16", "bf16", "row", 16, 1, 0, false},
-      {"drelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
-      {"drelu", "f16", "f16", "none", 16, 1, 0, false, 1},
-      {"drelu", "f32", "f32", "full", 16, 1, 0, false, 1},
+      {"drelu", "bf16", "bf16", "none", 16, 1, 0, false, 1},
+      {"drelu", "f32", "f32", "none", 16, 1, 0, false, 1},
       {"none", "bf16", "f32", "none", 16, 1, 0, true, 0, 0, 0, 1},
       {"none", "bf16", "bf16", "none", 16, 1, 0, false, 0, 0, 0, 1},
   };
@@ -194,7 +191,12 @@ TEST(LibraryTable, DeclinesWhatNoEpilogueDoes) {
   EXPECT_STREQ(rule->library, "cuBLASLt");
   for (const LibraryRule &row : libraryRules()) {
     EXPECT_STRNE(row.source, "");
-    EXPECT_FALSE(row.confirmed) << "say on which GPU, and change this test";
+    // On an H100: docs/measurements/2026-11-27-gpu.md. Another one: say on which GPU, and change this test.
+    const std::string_view takes = row.takes;
+    EXPECT_EQ(row.confirmed, takes.starts_with("derivatives of ReLU and GELU without sums") ||
+                                 takes.starts_with("f32, f16 and bf16 operands") ||
+                                 takes.starts_with("attention of f16 or bf16"))
+        << takes;
   }
 }
 

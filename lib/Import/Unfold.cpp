@@ -484,7 +484,7 @@ static const UnfoldingRule lastRules[] = {
     {unfoldAllForms, Files::All, "another form of a parameter that is in the file as well, equal bit by bit",
      "nodes that compute it"},
     {unfoldAllJoined, Files::All,
-     "one parameter beside another (a head of an embedding's transpose and columns of its own), where the file holds "
+     "one parameter next to another (a head of an embedding's transpose and columns of its own), where the file holds "
      "one of the two as well",
      "nodes that join them; which block is which, the values tell. Where several names are left for the other part, a "
      "warning asks for `--rename`"},

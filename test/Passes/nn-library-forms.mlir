@@ -87,7 +87,7 @@ func.func @gelu(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>,
   return %y, %d : tensor<8x16xbf16>, tensor<8x16xbf16>
 }
 
-// The derivative of GELU goes along. The gradient of the bias in front of that GELU does not: see @relu_and_derivative.
+// The derivative of GELU joins its product. The gradient of the bias in front of that GELU does not: see @relu_and_derivative.
 // CHECK-LABEL: @bias_gradient
 // CHECK: %[[D:.*]] = nn.dot_epilogue "dgelu" %arg0, %arg1 input %arg2 {transpose_b} : {{.*}} -> tensor<8x16xbf16>
 // CHECK: %[[S:.*]] = nn.reduce_sum {{.*}} dims = [0, 1]

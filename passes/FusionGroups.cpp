@@ -7,6 +7,7 @@
 #include "FusionGroups.h"
 #include "CheapProducers.h"
 #include "FullReductions.h"
+#include "lowtide/Analysis/BlockPlaces.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -149,8 +150,9 @@ void FusionGroups::findUpdates() {
     if (auto binding = step.getResultAttrOfType<BindingInterface>(i, bindingAttrName))
       if (isUpdated(binding.getBindingKind()))
         updated[binding] = value;
+  BlockPlaces places(block);
   auto comesBefore = [&](Operation *reader, Operation *update) {
-    return reader != update && reader->getBlock() == &block && reader->isBeforeInBlock(update);
+    return reader != update && reader->getBlock() == &block && places.isBefore(reader, update);
   };
   SmallVector<std::pair<Operation *, SmallVector<Operation *>>> updates;
   for (BlockArgument argument : block.getArguments()) {
@@ -162,13 +164,13 @@ void FusionGroups::findUpdates() {
     // Library forms move reads down to where the last of their operands is made, which may be after the update.
     Operation *last = update;
     for (Operation *reader : readers)
-      if (reader->getBlock() == &block && !reader->hasTrait<OpTrait::IsTerminator>() && last->isBeforeInBlock(reader))
+      if (reader->getBlock() == &block && !reader->hasTrait<OpTrait::IsTerminator>() && places.isBefore(last, reader))
         last = reader;
     if (last != update && llvm::none_of(update->getUsers(), [&](Operation *user) {
           Operation *own = block.findAncestorOpInBlock(*user);
-          return own == last || own->isBeforeInBlock(last);
+          return own == last || places.isBefore(own, last);
         }))
-      update->moveAfter(last);
+      places.moveAfter(update, last);
     updates.emplace_back(update, std::move(readers));
   }
   // Once none moves any more: a reader may be an update itself.

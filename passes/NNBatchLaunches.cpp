@@ -15,6 +15,7 @@
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
+#include "lowtide/Analysis/BlockPlaces.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -323,22 +324,22 @@ static void merge(const Group &batch) {
 }
 
 /// Moves what shows the bytes of `maker`'s results, and stands before it, after `place`.
-static void moveViews(Operation *maker, Operation *place) {
+static void moveViews(Operation *maker, Operation *place, BlockPlaces &places) {
   for (Operation *user : llvm::to_vector(maker->getUsers()))
     if (user->getBlock() == place->getBlock() && StepStorage::isView(user)) {
-      if (user->isBeforeInBlock(place))
-        user->moveAfter(place);
-      moveViews(user, user);
+      if (places.isBefore(user, place))
+        places.moveAfter(user, place);
+      moveViews(user, user, places);
     }
 }
 
 /// Moves what shows the operands of `kernel`, and stands after `place`, in front of it.
-static void bringOperands(Operation *kernel, Operation *place) {
+static void bringOperands(Operation *kernel, Operation *place, BlockPlaces &places) {
   for (Value operand : kernel->getOperands())
     if (Operation *view = operand.getDefiningOp();
-        view && view->getBlock() == place->getBlock() && place->isBeforeInBlock(view)) {
-      bringOperands(view, place);
-      view->moveBefore(place);
+        view && view->getBlock() == place->getBlock() && places.isBefore(place, view)) {
+      bringOperands(view, place, places);
+      places.moveBefore(view, place);
     }
 }
 
@@ -366,13 +367,14 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) 
   auto attempt = [&](double share, bool comeUp) -> FailureOr<std::optional<Batched>> {
     Timeline timeline(step, *profile, *storage);
     SmallVector<Group> batches = formBatches(candidates, timeline, share, comeUp);
+    BlockPlaces places(block);
     for (const Group &batch : batches) {
       for (nn::KernelOp kernel : ArrayRef(batch).drop_back()) {
-        bringOperands(kernel, batch.back());
-        kernel->moveBefore(batch.back());
+        bringOperands(kernel, batch.back(), places);
+        places.moveBefore(kernel, batch.back());
       }
       for (nn::KernelOp kernel : batch)
-        moveViews(kernel, batch.back());
+        moveViews(kernel, batch.back(), places);
     }
     FailureOr<uint64_t> after = packStep(step, facts, batches);
     if (failed(after))

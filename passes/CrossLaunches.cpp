@@ -43,11 +43,18 @@ public:
     unsigned next = 0;
     for (Operation &op : block)
       positions[&op] = next += 2;
+    for (OpOperand &use : block.getTerminator()->getOpOperands())
+      if (Attribute binding = step.getResultAttr(use.getOperandNumber(), bindingAttrName))
+        results[binding].push_back(use.getOperandNumber());
+    for (BlockArgument argument : block.getArguments())
+      if (Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName))
+        arguments[binding].push_back(argument);
   }
   unsigned run();
 
 private:
   SmallVector<nn::KernelOp> findPartners(nn::KernelOp sums);
+  SmallVector<unsigned> getResultsOf(nn::KernelOp kernel);
   bool mayMoveUp(nn::KernelOp sums, nn::KernelOp partner);
   bool mayMoveDown(nn::KernelOp sums, nn::KernelOp partner);
   bool isMadeOfArguments(Operation *maker);
@@ -62,6 +69,9 @@ private:
   unsigned reach;
   function_ref<void(Operation *)> forget;
   DenseMap<Operation *, unsigned> positions;
+  /// Numbers of the step's results, and its arguments, by what they are bound to.
+  DenseMap<Attribute, SmallVector<unsigned, 1>> results;
+  DenseMap<Attribute, SmallVector<BlockArgument, 1>> arguments;
 };
 
 } // namespace
@@ -119,6 +129,19 @@ bool CrossLaunches::isMadeOfArguments(Operation *maker) {
          llvm::all_of(kernel->getOperands(), [&](Value operand) { return isa<BlockArgument>(operand); });
 }
 
+/// Numbers of the step's results that show bytes which `kernel` makes.
+SmallVector<unsigned> CrossLaunches::getResultsOf(nn::KernelOp kernel) {
+  SmallVector<unsigned> numbers;
+  SmallVector<Value> shown(kernel->getResults());
+  while (!shown.empty())
+    for (OpOperand &use : shown.pop_back_val().getUses())
+      if (use.getOwner() == block.getTerminator())
+        numbers.push_back(use.getOperandNumber());
+      else if (StepStorage::isView(use.getOwner()))
+        shown.push_back(use.getOwner()->getResult(0));
+  return numbers;
+}
+
 /// Whether all that `sums` reads is there at `partner`, and nothing in between reads what it overwrites.
 bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
   const unsigned from = positions.lookup(partner), to = positions.lookup(sums);
@@ -130,13 +153,9 @@ bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
         !isMadeOfArguments(maker))
       return false;
   }
-  for (OpOperand &use : block.getTerminator()->getOpOperands()) {
-    if (StepStorage::getRoot(use.get()).getDefiningOp() != sums)
-      continue;
-    Attribute binding = step.getResultAttr(use.getOperandNumber(), bindingAttrName);
-    for (BlockArgument argument : block.getArguments()) {
-      if (!binding || step.getArgAttr(argument.getArgNumber(), bindingAttrName) != binding)
-        continue;
+  for (unsigned number : getResultsOf(sums)) {
+    Attribute binding = step.getResultAttr(number, bindingAttrName);
+    for (BlockArgument argument : binding ? ArrayRef(arguments[binding]) : ArrayRef<BlockArgument>()) {
       bool isRead = false;
       forEachReader(argument, [&](Operation *reader) {
         Operation *at = block.findAncestorOpInBlock(*reader);
@@ -153,10 +172,9 @@ bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
 unsigned CrossLaunches::findUpdate(BlockArgument argument) {
   Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName);
   unsigned update = 0;
-  for (OpOperand &use : block.getTerminator()->getOpOperands())
-    if (binding && step.getResultAttr(use.getOperandNumber(), bindingAttrName) == binding)
-      if (Operation *maker = StepStorage::getRoot(use.get()).getDefiningOp())
-        update = std::max(update, positions.lookup(maker));
+  for (unsigned number : binding ? ArrayRef(results[binding]) : ArrayRef<unsigned>())
+    if (Operation *maker = StepStorage::getRoot(block.getTerminator()->getOperand(number)).getDefiningOp())
+      update = std::max(update, positions.lookup(maker));
   return update;
 }
 
@@ -367,7 +385,8 @@ unsigned CrossLaunches::run() {
       columns.push_back(kernel);
   for (nn::KernelOp sums : columns)
     for (nn::KernelOp partner : findPartners(sums))
-      if ((partner->isBeforeInBlock(sums) ? mayMoveUp(sums, partner) : mayMoveDown(sums, partner)) &&
+      if ((positions.lookup(partner) < positions.lookup(sums) ? mayMoveUp(sums, partner)
+                                                              : mayMoveDown(sums, partner)) &&
           join(partner, sums)) {
         ++numGone;
         break;

@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  /// So often an op can go between the last one and its neighbour before all are numbered anew.
+  /// Each move to one place halves what is left there: after 32 in a row all ops are numbered anew.
   static constexpr uint64_t kGap = uint64_t(1) << 32;
 
   void renumber() {

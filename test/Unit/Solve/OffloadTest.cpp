@@ -135,14 +135,20 @@ TEST(Offload, TakesWhatIsCheaper) {
   }
 }
 
+/// A random step whose values may wait elsewhere, with one rate of loads and stores.
+static StepGraph randomStepWithLoads(unsigned seed) {
+  std::mt19937_64 random(seed);
+  StepGraph graph = randomStep(random, 4 + seed % 12);
+  const double rate = double(1 << random() % 12);
+  addLoads(graph, {0.1, rate}, {0.1, rate});
+  return graph;
+}
+
 TEST(Offload, RandomStepsStayWithinTheirBudgets) {
   unsigned moved = 0, hoisted = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    StepGraph graph = randomStep(random, 4 + seed % 12);
-    const double rate = double(1 << random() % 12);
-    addLoads(graph, {0.1, rate}, {0.1, rate});
+    const StepGraph graph = randomStepWithLoads(seed);
     PackingOptions options;
     options.effort = 100'000;
     for (const StepGraph &offload : listOffloadGraphs(graph)) {
@@ -191,10 +197,7 @@ TEST(Offload, MoreBytesNeverCostTime) {
   unsigned chosen = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    StepGraph graph = randomStep(random, 4 + seed % 12);
-    const double rate = double(1 << random() % 12);
-    addLoads(graph, {0.1, rate}, {0.1, rate});
+    const StepGraph graph = randomStepWithLoads(seed);
     PackingOptions options;
     options.effort = 100'000;
     SolvedSteps solved(options);

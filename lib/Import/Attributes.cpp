@@ -3,7 +3,7 @@
 
 #include "Attributes.h"
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 using namespace mlir;
 using namespace lowtide;

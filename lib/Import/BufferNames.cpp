@@ -39,7 +39,7 @@ bool lowtide::isBufferLeaf(StringRef leaf) {
   return llvm::is_contained(names, leaf);
 }
 
-bool lowtide::isPowerIteration(const OnnxFile &file, const TensorFacts &facts, StringRef name) {
+bool lowtide::isPowerIteration(const ModelView &file, const TensorFacts &facts, StringRef name) {
   const ::onnx::TensorProto &tensor = *facts.tensor;
   StringRef stem = name.drop_back(std::min<size_t>(name.size(), 2));
   if (tensor.dims_size() != 1 || stem.empty() || !(name.ends_with("_u") || name.ends_with("_v")) ||
@@ -80,7 +80,7 @@ private:
 };
 } // namespace
 
-void lowtide::reportLearnedMoments(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+void lowtide::reportLearnedMoments(ModelView &file, ArrayRef<InitializerInfo> infos) {
   const Inputs inputs(file.getModel().graph());
   std::vector<std::string> names;
   for (const InitializerInfo &info : infos) {

@@ -12,11 +12,11 @@ bool isBufferLeaf(llvm::StringRef leaf);
 
 /// Whether vector `name` is one of the two of a spectral norm, `weight_u` and `weight_v`, next to the other or to
 /// `weight_orig`, and not added to anything. A weight kept as direction and length has a matrix of the second name.
-bool isPowerIteration(const OnnxFile &file, const TensorFacts &facts, llvm::StringRef name);
+bool isPowerIteration(const ModelView &file, const TensorFacts &facts, llvm::StringRef name);
 
 /// Warns about tensors called `mean` or `std` that were taken for buffers and that measure no input: policies learn a
 /// deviation, and factorizations a mean, under such names.
-void reportLearnedMoments(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
+void reportLearnedMoments(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
 
 } // namespace lowtide
 

@@ -3,8 +3,8 @@
 #include "lowtide/Import/Check.h"
 
 #include "OperatorGroups.h"
-#include "TensorData.h"
 #include "WellFormed.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -3,7 +3,7 @@
 #include "lowtide/Import/Check.h"
 
 #include "OperatorGroups.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

@@ -2,32 +2,34 @@
 
 #include "Classifier.h"
 
+#include "lowtide/OnnxModel/NodeNames.h"
+
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace lowtide;
 
-static bool holdEqualData(const OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+static bool holdEqualData(const ModelView &file, const InitializerInfo &a, const InitializerInfo &b) {
   std::optional<std::string> first = file.tryReadInitializer(a.tensor), second = file.tryReadInitializer(b.tensor);
   return a.dataType == b.dataType && first && second && *first == *second;
 }
 
 /// Whether the user gave the tensor another name: then it is not what it was taken for. One that has the parameter's
 /// own name is the parameter, whatever it is called.
-static bool isRenamed(const ImportOptions &options, const InitializerInfo &info) {
-  return info.tensor != info.name && llvm::any_of(options.renames, [&](const auto &rename) {
+static bool isRenamed(const RoleChoices &choices, const InitializerInfo &info) {
+  return info.tensor != info.name && llvm::any_of(choices.renames, [&](const auto &rename) {
            return rename.first == info.tensor && rename.second != info.name;
          });
 }
 
-LogicalResult lowtide::checkClaims(OnnxFile &file, const Signature &signature, const ImportOptions &options,
+LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, const RoleChoices &choices,
                                    std::vector<InitializerInfo> &infos) {
   llvm::StringMap<size_t> owners;
   // Tensors in the parameter's own form first: the others are views of them.
   for (bool transposed : {false, true})
     for (auto [i, info] : llvm::enumerate(infos)) {
       if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) ||
-          info.transposed.empty() == transposed || isRenamed(options, info))
+          info.transposed.empty() == transposed || isRenamed(choices, info))
         continue;
       auto [at, isNew] = owners.try_emplace(info.name, i);
       if (isNew)

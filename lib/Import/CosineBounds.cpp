@@ -15,6 +15,8 @@
 #include "Unfold.h"
 #include "ValueIndex.h"
 
+#include "lowtide/Import/NodeNotes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <optional>

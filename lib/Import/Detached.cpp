@@ -11,10 +11,10 @@
 #include "Detached.h"
 
 #include "Evidence.h"
-#include "NodeOrder.h"
 #include "ProgramNames.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeOrder.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

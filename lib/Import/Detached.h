@@ -12,9 +12,6 @@
 
 namespace lowtide {
 
-/// Attribute that the importer gives to an `Identity`: no gradient flows through it.
-inline constexpr llvm::StringLiteral detachedAttrName = "detached";
-
 /// Whether the exporter notes that `node` is the program's `detach`.
 bool isDetach(const ::onnx::NodeProto &node);
 

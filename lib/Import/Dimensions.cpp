@@ -9,7 +9,8 @@
 
 #include "Dimensions.h"
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Support/NameList.h"
 #include "llvm/ADT/StringExtras.h"

@@ -14,6 +14,8 @@
 
 #include "ExternalData.h"
 
+#include "lowtide/OnnxModel/NodeNames.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"

@@ -6,6 +6,8 @@
 
 #include "FixedInputs.h"
 
+#include "lowtide/OnnxModel/NodeNames.h"
+
 #include "onnx/onnx_pb.h"
 
 #include "mlir/IR/Builders.h"

@@ -69,7 +69,7 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
   return found;
 }
 
-static void warnOfFolded(OnnxFile &file, const std::vector<std::string> &modules, StringRef remedy) {
+static void warnOfFolded(ModelView &file, const std::vector<std::string> &modules, StringRef remedy) {
   if (!modules.empty())
     file.getReport().warningAt(modules.front(), Certainty::Inferred,
                                Twine(modules.size()) +
@@ -78,14 +78,14 @@ static void warnOfFolded(OnnxFile &file, const std::vector<std::string> &modules
                                remedy, modules);
 }
 
-void lowtide::reportFoldedNorms(OnnxFile &file, std::vector<std::string> modules, StringRef remedy) {
+void lowtide::reportFoldedNorms(ModelView &file, std::vector<std::string> modules, StringRef remedy) {
   for (const NodeProto &node : file.getModel().graph().node())
     if (isLayer(node) && StringRef(findProgramOperator(node)).contains("batch_norm"))
       insert(modules, findModulePath(node).value_or(""));
   warnOfFolded(file, modules, remedy);
 }
 
-void lowtide::reportFoldedNorms(OnnxFile &file) {
+void lowtide::reportFoldedNorms(ModelView &file) {
   FoldedNorms folded = findFoldedNorms(file.getModel());
   constexpr StringLiteral remedy =
       "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "

@@ -12,7 +12,7 @@
 
 namespace lowtide {
 
-class OnnxFile;
+class ModelView;
 
 /// Batch norms that a cleaner folded into the layer before.
 struct FoldedNorms {
@@ -26,10 +26,10 @@ struct FoldedNorms {
 /// program's signature.
 FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
 /// Warns about them.
-void reportFoldedNorms(OnnxFile &file);
+void reportFoldedNorms(ModelView &file);
 /// Warns about `modules`, batch norms that are gone from a file with the program's signature, and about those of which
 /// one call of several is gone: a layer's notes are a batch norm's then.
-void reportFoldedNorms(OnnxFile &file, std::vector<std::string> modules, llvm::StringRef remedy);
+void reportFoldedNorms(ModelView &file, std::vector<std::string> modules, llvm::StringRef remedy);
 
 } // namespace lowtide
 

@@ -9,8 +9,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -38,7 +39,7 @@ static bool isIndexed(const TensorFacts &facts) {
 
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
-static bool repeatsRows(const OnnxFile &file, const ::onnx::TensorProto &tensor) {
+static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor) {
   if (tensor.dims_size() < 2 || isConstantValued(file, tensor).value_or(true))
     return false;
   std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
@@ -66,7 +67,7 @@ static bool isScaledOperand(const TensorFacts &facts) {
 /// One of several results of an operation: the file does not say of which. Parts of a split are numbered one after the
 /// other, and programs read several of them. The values of a maximum come with indices, those of a normalization with
 /// statistics, which nothing reads.
-static bool isOneOfResults(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
+static bool isOneOfResults(const ModelView &file, const TensorFacts &facts, const Signature &signature) {
   auto isResult = [](StringRef name) { return operationName(name) == "getitem"; };
   if (!isResult(facts.tensor->name()) && llvm::none_of(facts.foldedFrom, isResult))
     return false;
@@ -98,7 +99,7 @@ static bool isOffset(const TensorFacts &facts) {
   });
 }
 
-std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
+std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &facts, const Signature &signature) {
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
     if (!movesElements(facts.tensor->name()))
@@ -156,7 +157,7 @@ static bool isPiece(const TensorFacts &facts, const Signature &signature) {
   return takes;
 }
 
-bool lowtide::areDisjointPieces(const OnnxFile &file, ArrayRef<const TensorFacts *> tensors,
+bool lowtide::areDisjointPieces(const ModelView &file, ArrayRef<const TensorFacts *> tensors,
                                 const Signature &signature) {
   // Numbers drawn at random agree by chance among many, pairs of neighbours do not.
   static constexpr int64_t mostElements = 4096;
@@ -229,7 +230,7 @@ static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
          (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
 }
 
-void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   llvm::StringSet<> atBuffers;
   for (const TensorFacts &fact : facts)
     if (llvm::any_of(fact.foldedFrom, [](const std::string &name) { return leafOf(name) == "position_ids"; }))
@@ -276,7 +277,7 @@ void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::
 }
 
 /// Whether matrix `part`, or its transpose, is at the start or at the end of matrix `whole` along either dimension.
-static bool holdsBlock(const OnnxFile &file, const ::onnx::TensorProto &whole, const ::onnx::TensorProto &part) {
+static bool holdsBlock(const ModelView &file, const ::onnx::TensorProto &whole, const ::onnx::TensorProto &part) {
   if (whole.dims_size() != 2 || part.dims_size() != 2 || whole.data_type() != part.data_type() ||
       isConstantValued(file, part).value_or(true))
     return false;
@@ -306,7 +307,7 @@ static bool holdsBlock(const OnnxFile &file, const ::onnx::TensorProto &whole, c
   return false;
 }
 
-LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+LogicalResult lowtide::checkJoined(ModelView &file, const Signature &signature, ArrayRef<TensorFacts> facts,
                                    ArrayRef<InitializerInfo> infos) {
   llvm::StringMap<std::string> owners;
   llvm::StringSet<> joined;

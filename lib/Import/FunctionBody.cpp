@@ -8,7 +8,7 @@
 #include "lowtide/Import/FunctionBody.h"
 
 #include "OnnxLibrary.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Import/Import.h"
 

@@ -9,6 +9,8 @@
 
 #include "WellFormed.h"
 
+#include "lowtide/OnnxModel/NodeNames.h"
+
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"

@@ -11,16 +11,14 @@
 #include "GraphImporter.h"
 
 #include "Attributes.h"
-#include "Detached.h"
 #include "Evidence.h"
 #include "FixedInputs.h"
-#include "PaddingRow.h"
-#include "TensorData.h"
 #include "WellFormed.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
-#include "lowtide/Import/Notes.h"
-#include "lowtide/Import/Ties.h"
+#include "lowtide/Import/Recover.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -358,17 +356,18 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
                          describeNode(node) + ": attribute " + quoteName(attribute.name()) + " " + fault);
     attributes.push_back(builder.getNamedAttr(attribute.name(), value));
   }
-  if (const InitializerInfo *table = findTable(node))
-    if (std::optional<int64_t> row = findPaddingRow(file, node, *table))
-      attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*row)));
-  if (isDetach(node))
-    attributes.push_back(builder.getNamedAttr(detachedAttrName, builder.getI64IntegerAttr(1)));
-  if (node.op_type() == "BatchNormalization")
-    if (std::string program = findProgramOperator(node); StringRef(program).contains("_native_batch_norm_legit"))
-      attributes.push_back(builder.getNamedAttr(
-          trainsAttrName, builder.getI64IntegerAttr(!StringRef(program).contains("_legit_no_training"))));
-  if (Ties ties = findTies(node); ties != Ties::AsOperator)
-    attributes.push_back(builder.getNamedAttr(tiesAttrName, builder.getI64IntegerAttr(int64_t(ties))));
+  auto note = [&](StringRef name, int64_t value) {
+    attributes.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  };
+  const NodeNotes notes = findNodeNotes(file, node, findTable(node));
+  if (notes.paddingRow)
+    note(paddingRowAttrName, *notes.paddingRow);
+  if (notes.isDetached)
+    note(detachedAttrName, 1);
+  if (notes.trains)
+    note(trainsAttrName, *notes.trains);
+  if (notes.ties != Ties::AsOperator)
+    note(tiesAttrName, int64_t(notes.ties));
   SmallVector<Type> types;
   SmallVector<StringRef> outputs(node.output().begin(), node.output().end());
   for (StringRef output : outputs)

@@ -5,8 +5,9 @@
 
 #include "FixedInputs.h"
 #include "GraphImporter.h"
-#include "StateDictionary.h"
 #include "StepSignature.h"
+
+#include "lowtide/Import/StateDictionary.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 
@@ -34,7 +35,7 @@ FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<In
     return failure();
   if (isStep(file.getModel()))
     annotateStep(file.getModel(), *(*module)->getBody()->getOps<func::FuncOp>().begin());
-  else if (ArrayAttr saved = listSavedConstants(file, infos); !saved.empty())
+  else if (ArrayAttr saved = listSavedConstants(file, infos, &context); !saved.empty())
     (**module)->setAttr(savedAttrName, saved);
   if (failed(verify(**module)))
     return failure();

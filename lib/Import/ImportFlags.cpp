@@ -3,6 +3,7 @@
 
 #include "lowtide/Import/ImportFlags.h"
 
+#include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/Support/NameList.h"
 #include "llvm/ADT/StringExtras.h"
 

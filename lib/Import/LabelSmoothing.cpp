@@ -17,8 +17,8 @@
 
 #include "Detached.h"
 #include "Evidence.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -11,8 +11,10 @@
 
 #include "Detached.h"
 #include "Evidence.h"
-#include "TensorData.h"
 #include "Unfold.h"
+
+#include "lowtide/Import/NodeNotes.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

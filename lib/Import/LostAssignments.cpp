@@ -48,7 +48,7 @@ LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Sign
   return lost;
 }
 
-void lowtide::reportLostAssignments(OnnxFile &file, const Signature &signature, const StringSet<> &foldedNorms) {
+void lowtide::reportLostAssignments(ModelView &file, const Signature &signature, const StringSet<> &foldedNorms) {
   LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
   llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
   if (!lost.withoutValue.empty())

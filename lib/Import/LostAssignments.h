@@ -5,7 +5,7 @@
 
 #include "Evidence.h"
 
-#include "lowtide/Import/OnnxFile.h"
+#include "lowtide/Import/ModelView.h"
 
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ struct LostAssignments {
 LostAssignments findLostAssignments(const ::onnx::GraphProto &graph, const Signature &signature);
 
 /// Warns about them; of batch norms in `foldedNorms` something else is said.
-void reportLostAssignments(OnnxFile &file, const Signature &signature, const llvm::StringSet<> &foldedNorms);
+void reportLostAssignments(ModelView &file, const Signature &signature, const llvm::StringSet<> &foldedNorms);
 
 } // namespace lowtide
 

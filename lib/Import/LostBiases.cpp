@@ -9,7 +9,7 @@
 
 #include "LostBiases.h"
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -13,9 +13,9 @@
 
 #include "LostDraws.h"
 
-#include "NodeOrder.h"
 #include "ProgramNames.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeOrder.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

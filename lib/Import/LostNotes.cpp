@@ -8,7 +8,7 @@
 
 #include "LostNotes.h"
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "ElementFunctions.h"
 #include "Makers.h"
@@ -149,7 +149,7 @@ static NamedValues findRemovedDropout(const ModelProto &model) {
   return found;
 }
 
-void lowtide::reportRemovedDropout(OnnxFile &file) {
+void lowtide::reportRemovedDropout(ModelView &file) {
   findRemovedDropout(file.getModel())
       .warn(file.getReport(), Certainty::Inferred,
             "a cleaner removed operations that change nothing outside of training, as dropout does; the file holds "
@@ -231,7 +231,7 @@ static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &gra
   return bare;
 }
 
-void lowtide::reportRemovedArithmetic(OnnxFile &file) {
+void lowtide::reportRemovedArithmetic(ModelView &file) {
   if (std::vector<std::string> bare = findBareGroupNorms(file.getModel().graph()); !bare.empty())
     file.getReport().warningAt(bare.front(), Certainty::Assumed,
                                "a cleaner removed the scales of ones or shifts of zeros of group norms; unless the "
@@ -253,7 +253,7 @@ static bool isOldAndCleaned(const ModelProto &model) {
          any_of(model.graph().node(), [](const NodeProto &node) { return StringRef(node.name()).starts_with("/"); });
 }
 
-void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+void lowtide::reportLostNotes(ModelView &file, ArrayRef<InitializerInfo> infos) {
   const Cleaner cleaner = findCleaner(file.getModel());
   if (cleaner == Cleaner::None && !isOldAndCleaned(file.getModel()))
     return;

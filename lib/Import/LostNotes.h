@@ -24,14 +24,14 @@ bool isNameOfValue(llvm::StringRef name);
 
 /// Warns about what a file without the exporter's notes does not tell, by names: parameters that are trained under
 /// other names than the program's, and tensors that may stand for several parameters.
-void reportLostNotes(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
+void reportLostNotes(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
 
 /// Warns about dropout of which a cleaner left nothing but the name of its result, by modules or by the operations that
 /// give what it gave; whatever the exporter.
-void reportRemovedDropout(OnnxFile &file);
+void reportRemovedDropout(ModelView &file);
 /// Warns about sums and products that a cleaner removed from files of PyTorch's old exporter, and perhaps parameters
 /// with them.
-void reportRemovedArithmetic(OnnxFile &file);
+void reportRemovedArithmetic(ModelView &file);
 
 } // namespace lowtide
 

@@ -17,8 +17,8 @@
 
 #include "MergedTensors.h"
 
-#include "TensorData.h"
 #include "TensorFlowNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -119,7 +119,7 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
   });
 }
 
-MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
+MergedTensors::MergedTensors(const ModelView &file, ArrayRef<TensorFacts> facts)
     : file(file), paths(file.getModel().graph()),
       isPyTorch(file.getModel().producer_name() == "pytorch" || isOfCurrentExporter(file.getModel().graph())),
       isFromTensorFlow(isOfTensorFlow(file.getModel().graph())) {

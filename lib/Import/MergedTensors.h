@@ -27,7 +27,7 @@ struct MergedTensor {
 /// Takes apart what exporters and cleaners merged because it was equal.
 class MergedTensors {
 public:
-  MergedTensors(const OnnxFile &file, llvm::ArrayRef<TensorFacts> facts);
+  MergedTensors(const ModelView &file, llvm::ArrayRef<TensorFacts> facts);
 
   /// The tensors that `fact` stands for, in the order of their reads; the initializer's own first, if it is read.
   std::vector<MergedTensor> split(const TensorFacts &fact) const;
@@ -65,7 +65,7 @@ private:
   int64_t findLargestDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
   bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
 
-  const OnnxFile &file;
+  const ModelView &file;
   ModulePaths paths;
   bool isPyTorch, isFromTensorFlow, repeatsLayers = false;
   /// Tensors of up to so many elements are in the file once if they are equal.

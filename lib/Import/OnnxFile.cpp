@@ -3,19 +3,17 @@
 
 #include "lowtide/Import/OnnxFile.h"
 
-#include "Evidence.h"
 #include "ExternalData.h"
-#include "ModulePaths.h"
-#include "NodeOrder.h"
 #include "OnnxLibrary.h"
 #include "PackedTensors.h"
-#include "Prefixes.h"
-#include "Recoveries.h"
 #include "Spelling.h"
 #include "StepSignature.h"
-#include "TensorData.h"
-#include "Unfold.h"
 #include "WellFormed.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/NodeOrder.h"
+#include "lowtide/OnnxModel/TensorData.h"
+
+#include "lowtide/Import/Recover.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -94,22 +92,6 @@ LogicalResult OnnxFile::loadText(StringRef text) {
   return prepare();
 }
 
-/// Tools that take files apart or put them together sign them with their own names. Where values still go by the names
-/// of PyTorch's exporters, PyTorch is the producer: what it means by an operator (running variances) does not change.
-static void restoreProducer(ModelProto &model) {
-  const std::string signer = model.producer_name();
-  if (signer == "pytorch" || signer == "tf2onnx")
-    return;
-  const bool isExtracted = signer == "onnx.utils.extract_model" && isOfCurrentExporter(model.graph());
-  if (!isExtracted && llvm::none_of(model.graph().node(), namesItsValue) &&
-      llvm::none_of(model.graph().node(), [](const ::onnx::NodeProto &node) {
-        return node.output_size() && findEvaluatedOperator(node.output(0)) == node.op_type();
-      }))
-    return;
-  model.set_producer_name("pytorch");
-  model.set_producer_version(signer.empty() ? signer : "by " + signer);
-}
-
 LogicalResult OnnxFile::prepare() {
   normalizeSpelling(*model);
   std::string producer = model->producer_name();
@@ -133,10 +115,8 @@ LogicalResult OnnxFile::prepare() {
     return failure();
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
-  if (!isStep(*model)) {
-    originals = removePrefixes(*model->mutable_graph());
-    restoreProducer(*model);
-  }
+  if (!isStep(*model))
+    originals = restoreNames(*model);
   liftConstants();
   if (!isStep(*model))
     lowerInputs();
@@ -171,15 +151,9 @@ void OnnxFile::indexInitializers() {
     initializers[tensor.name()] = initializers[nameInFile(tensor.name())] = &tensor;
 }
 
-/// Puts back what the exporter lost, and the parameters that it evaluated into other tensors.
 void OnnxFile::unfold() {
-  ::onnx::GraphProto &graph = *model->mutable_graph();
-  ModulePaths(graph).annotate(graph);
-  restoreOperations(graph, *report);
-  unfolded = unfoldInitializers(graph, [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
-  restoreAfterParameters(graph, *report);
-  // What was put in front may read a parameter's copy, or a loss.
-  sortNodes(graph, /*depth=*/0);
+  unfolded = recoverProgram(
+      *model->mutable_graph(), [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); }, *report);
   indexInitializers();
 }
 
@@ -296,17 +270,10 @@ LogicalResult OnnxFile::upgrade() {
 
 const TensorProto *OnnxFile::findInitializer(StringRef name) const { return initializers.lookup(name); }
 
-const UnfoldedSource *OnnxFile::findUnfolded(StringRef name) const {
-  auto found = unfolded.sources.find(name);
-  return found == unfolded.sources.end() ? nullptr : &found->second;
-}
-
 std::string OnnxFile::nameInFile(StringRef name) const {
   auto original = originals.find(name);
   return original == originals.end() ? name.str() : original->second;
 }
-
-std::vector<std::string> OnnxFile::findImages(StringRef name) const { return unfolded.images.lookup(name); }
 
 bool OnnxFile::isEmbedded(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);

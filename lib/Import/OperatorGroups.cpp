@@ -3,7 +3,7 @@
 #include "OperatorGroups.h"
 
 #include "Evidence.h"
-#include "WellFormed.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 
 using namespace llvm;
 using namespace lowtide;

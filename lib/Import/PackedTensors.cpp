@@ -1,7 +1,7 @@
 //===- PackedTensors.cpp - tensors whose elements share bytes -------------===//
 
 #include "PackedTensors.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"

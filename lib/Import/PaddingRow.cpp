@@ -7,7 +7,7 @@
 #include "PaddingRow.h"
 
 #include "Evidence.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -35,7 +35,7 @@ static std::optional<int64_t> findOnlyZeroRow(StringRef bytes, int64_t rows) {
   return found;
 }
 
-std::optional<int64_t> lowtide::findPaddingRow(const OnnxFile &file, const NodeProto &node,
+std::optional<int64_t> lowtide::findPaddingRow(const ModelView &file, const NodeProto &node,
                                                const InitializerInfo &table) {
   if (!isRowLookup(node) || table.role != InitializerRole::Parameter || !isFloatType(table.dataType) ||
       table.dims.size() < 2 || table.dims[0] < 2)

@@ -6,14 +6,12 @@
 //  (ParametersFromSignature.cpp).
 //  2. Otherwise names and the operators that read do (ParametersFromNames.cpp).
 //  3. The user's lists overrule both (ParametersOverrides.cpp).
-// Small tensors that no one trains then become constants of the IR.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
-#include "StepSignature.h"
 #include "TableValues.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -53,73 +51,11 @@ StringRef lowtide::stringifyCertainty(Certainty certainty) {
 
 int64_t InitializerInfo::getNumElements() const { return checkedElements(dims).value_or(0); }
 
-int64_t TensorFacts::getNumElements() const {
-  return checkedElements({tensor->dims().data(), size_t(tensor->dims_size())}).value_or(0);
-}
-
-void lowtide::forEachRead(const GraphProto &graph, llvm::function_ref<void(StringRef, InitializerUse)> visit) {
-  for (const NodeProto &node : graph.node()) {
-    for (int i = 0, e = node.input_size(); i != e; ++i)
-      visit(node.input(i), {&node, i});
-    for (const AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        forEachRead(attribute.g(), visit);
-      for (const GraphProto &inner : attribute.graphs())
-        forEachRead(inner, visit);
-    }
-  }
-}
-
-std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
-  const GraphProto &graph = file.getModel().graph();
-  std::vector<TensorFacts> facts;
-  llvm::StringMap<size_t> index;
-  for (const TensorProto &tensor : graph.initializer()) {
-    index[tensor.name()] = facts.size();
-    facts.push_back({&tensor, {}, false, {}});
-  }
-  forEachRead(graph, [&](StringRef name, InitializerUse use) {
-    if (auto at = index.find(name); at != index.end())
-      facts[at->second].uses.push_back(use);
-  });
-  for (const auto &output : graph.output())
-    if (auto at = index.find(output.name()); at != index.end())
-      facts[at->second].isGraphOutput = true;
-  for (const auto &value : graph.value_info())
-    if (auto at = index.find(value.name()); at != index.end())
-      facts[at->second].foldedFrom = findFoldedFrom(value);
-  return facts;
-}
-
-std::optional<bool> lowtide::isConstantValued(const OnnxFile &file, const TensorProto &tensor) {
-  std::optional<std::string> bytes = file.tryReadInitializer(tensor.name());
-  if (!bytes)
-    return std::nullopt;
-  const ElementType *type = findElementType(tensor.data_type());
-  if (!type || !type->bytes || bytes->size() < type->bytes)
-    return false;
-  return std::memcmp(bytes->data(), bytes->data() + type->bytes, bytes->size() - type->bytes) == 0;
-}
-
-bool lowtide::fillsBias(const OnnxFile &file, const TensorFacts &facts) {
+bool lowtide::fillsBias(const ModelView &file, const TensorFacts &facts) {
   const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("?");
   return facts.tensor->dims_size() == 0 && llvm::all_of(bytes, [](char byte) { return byte == 0; }) &&
          llvm::all_of(facts.uses,
                       [](const InitializerUse &use) { return operandLeaf(*use.node, use.operand) == "bias"; });
-}
-
-InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
-                                  Reason reason) {
-  InitializerInfo info;
-  info.tensor = facts.tensor->name();
-  info.name = std::move(name);
-  info.role = role;
-  info.certainty = certainty;
-  info.reason = std::move(reason);
-  info.dims.assign(facts.tensor->dims().begin(), facts.tensor->dims().end());
-  info.dataType = facts.tensor->data_type();
-  info.bytes = checkedBytes(info.getNumElements(), info.dataType).value_or(0);
-  return info;
 }
 
 /// The same for the fused operators of onnxruntime.
@@ -216,20 +152,6 @@ bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signat
          });
 }
 
-/// A step says itself what its tensors are.
-static void classifyStep(const OnnxFile &file, std::vector<TensorFacts> &facts, std::vector<InitializerInfo> &infos) {
-  for (const TensorFacts &fact : facts) {
-    std::optional<StepBinding> binding = findInputBinding(file.getModel(), fact.tensor->name());
-    InitializerRole role = !binding                   ? InitializerRole::Constant
-                           : binding->kind == "param" ? InitializerRole::Parameter
-                           : binding->kind == "state" ? InitializerRole::State
-                                                      : InitializerRole::Constant;
-    infos.push_back(makeInfo(fact, binding ? binding->name : fact.tensor->name(), role, Certainty::Stated,
-                             binding ? RoleReason::StepUpdates : RoleReason::StepKeeps));
-    infos.back().uses.assign(fact.uses.begin(), fact.uses.end());
-  }
-}
-
 /// Two tensors may not go by one name: later ones are told apart by their
 /// initializer.
 static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
@@ -255,7 +177,7 @@ static bool isTable(const InitializerInfo &info) {
 
 /// Programs keep tables of sinusoids as parameters that they do not train (`requires_grad=False`), which no file tells.
 /// One that was trained would hold something else.
-static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos) {
+static void freezeSinusoids(ModelView &file, std::vector<InitializerInfo> &infos) {
   SmallVector<StringRef> frozen;
   for (auto [i, info] : llvm::enumerate(infos)) {
     bool isViewed = info.viewOf || llvm::any_of(infos, [&](const InitializerInfo &other) { return other.viewOf == i; });
@@ -275,7 +197,7 @@ static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos)
 }
 
 /// What was taken apart by an assumption is said.
-static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+static void reportAssumed(ModelView &file, ArrayRef<InitializerInfo> infos) {
   std::vector<std::string> names;
   std::string where;
   for (const InitializerInfo &info : infos) {
@@ -295,9 +217,9 @@ static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
 }
 
 /// What exporters merged and the file does not tell apart, unless it is frozen.
-static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+static LogicalResult reportDoubts(ModelView &file, ArrayRef<InitializerInfo> infos) {
   bool isFatal = false;
-  for (const UnfoldedDoubt &doubt : file.getDoubts()) {
+  for (const UnfoldedDoubt &doubt : file.getUnfolded().doubts) {
     bool isFrozen = llvm::any_of(infos, [&](const InitializerInfo &info) {
       return info.tensor == doubt.tensor && info.role != InitializerRole::Parameter;
     });
@@ -316,46 +238,37 @@ static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> info
   return failure(isFatal);
 }
 
-FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
-  std::vector<TensorFacts> facts = collectTensorFacts(file);
-  Signature signature(file.getModel().graph());
-  std::vector<InitializerInfo> infos;
-  if (isStep(file.getModel()))
-    classifyStep(file, facts, infos);
-  else if (!signature.isPresent())
-    classifyByName(file, facts, infos);
-  else if (failed(classifyBySignature(file, signature, facts, options, infos)))
-    return failure();
-  if (!isStep(file.getModel()))
-    freezeSinusoids(file, infos);
-  if (signature.isPresent())
-    reportTakenRows(file, facts, infos);
-  if (failed(applyOverrides(file, options, infos)))
+LogicalResult lowtide::applyChoices(ModelView &model, const RoleChoices &choices, std::vector<InitializerInfo> &infos) {
+  if (failed(applyOverrides(model, choices, infos)))
     return failure();
   makeNamesUnique(infos);
+  return success();
+}
+
+FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, const RoleChoices &choices) {
+  std::vector<TensorFacts> facts = collectTensorFacts(model);
+  Signature signature(model.getModel().graph());
+  std::vector<InitializerInfo> infos;
+  if (!signature.isPresent())
+    classifyByName(model, facts, infos);
+  else if (failed(classifyBySignature(model, signature, facts, choices, infos)))
+    return failure();
+  freezeSinusoids(model, infos);
+  if (signature.isPresent())
+    reportTakenRows(model, facts, infos);
+  if (failed(applyChoices(model, choices, infos)))
+    return failure();
   for (InitializerInfo &info : infos) {
-    if (const UnfoldedSource *source = file.findUnfolded(info.tensor);
+    if (const UnfoldedSource *source = model.findUnfolded(info.tensor);
         source && info.role == InitializerRole::Parameter && !info.reason.is(RoleReason::UserSaid)) {
       info.unfolded = source;
       info.certainty = source->isAssumed ? Certainty::Assumed : Certainty::Inferred;
       info.reason = {RoleReason::TakenApart, {source->how}};
     }
-    info.images = file.findImages(info.tensor);
-    // Integers of one or two bytes are codes of quantized weights, and no shapes.
-    const bool isData =
-        isFloatType(info.dataType) || (info.dataType != TensorProto::BOOL && findElementType(info.dataType)->bytes < 4);
-    int64_t limit = isData ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
-    // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
-    info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&
-                (file.isEmbedded(info.tensor) || file.tryReadInitializer(info.tensor));
-    // So are numbers that only fill a shape, such as the scale of a layer that has none.
-    if (!info.inIR && info.role == InitializerRole::Constant && isFloatType(info.dataType) && !info.viewOf &&
-        info.getNumElements() > 0 && info.getNumElements() <= file.getLimits().constantIntegers &&
-        file.isEmbedded(info.tensor))
-      info.inIR = isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false);
+    info.images = model.getUnfolded().images.lookup(info.tensor);
   }
-  reportAssumed(file, infos);
-  if (failed(reportDoubts(file, infos)))
+  reportAssumed(model, infos);
+  if (failed(reportDoubts(model, infos)))
     return failure();
   return infos;
 }

@@ -14,9 +14,10 @@
 #include "MergedTensors.h"
 #include "Products.h"
 #include "TableValues.h"
-#include "TensorData.h"
 #include "TensorFlowNames.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -103,7 +104,7 @@ static bool multipliesAsItStands(const NodeProto &node) {
 }
 
 /// What formula wrote the tensor, if one did.
-static Formula findFormula(const OnnxFile &file, const TensorFacts &facts) {
+static Formula findFormula(const ModelView &file, const TensorFacts &facts) {
   std::optional<std::string> bytes = file.tryReadInitializer(facts.tensor->name());
   return bytes ? lowtide::findFormula(*facts.tensor, *bytes) : Formula::None;
 }
@@ -157,7 +158,7 @@ static bool followsChannels(const MergedTensors &merged, const TensorProto &tens
 
 /// Whether the tensor scales values by one number for each channel: a layer's scale. Masks of ones look the same, but
 /// where a convolution made the channels.
-static bool isFreshScale(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts) {
+static bool isFreshScale(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts) {
   const TensorProto &tensor = *facts.tensor;
   if (tensor.dims_size() < 2 || llvm::count_if(tensor.dims(), [](int64_t dim) { return dim != 1; }) != 1 ||
       tensor.data_type() != TensorProto::FLOAT || !isConstantValued(file, tensor).value_or(false))
@@ -173,7 +174,7 @@ static bool isFreshScale(const OnnxFile &file, const MergedTensors &merged, cons
 }
 
 /// Whether the tensor has one dimension along which its numbers grow or fall evenly.
-static bool isRamp(const OnnxFile &file, const TensorFacts &facts) {
+static bool isRamp(const ModelView &file, const TensorFacts &facts) {
   std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
   if (facts.tensor->dims_size() != 1 || facts.tensor->data_type() != TensorProto::FLOAT)
     return false;
@@ -190,7 +191,7 @@ static bool isRamp(const OnnxFile &file, const TensorFacts &facts) {
 
 /// Whether functions that keep what is learned positive read the tensor, and nothing else does. Programs compute
 /// frequencies so, of a ramp.
-static bool isExponent(const OnnxFile &file, const TensorFacts &facts) {
+static bool isExponent(const ModelView &file, const TensorFacts &facts) {
   return facts.tensor->dims_size() > 0 && facts.getNumElements() > 1 && !isRamp(file, facts) &&
          llvm::all_of(facts.uses, [](const InitializerUse &use) {
            return llvm::StringSwitch<bool>(use.node->op_type()).Cases({"Exp", "Softplus"}, true).Default(false);
@@ -217,7 +218,7 @@ static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &fact
 }
 
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
-static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+static bool isEvaluatedParameter(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                  StringRef name) {
   if (!isEvaluatedName(name) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
     return false;
@@ -255,7 +256,7 @@ static bool scalesLayers(const MergedTensors &merged, const TensorFacts &facts) 
 }
 
 /// The same for a file of tf2onnx, where variables have names and everything else was evaluated.
-static InitializerInfo classifyVariable(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+static InitializerInfo classifyVariable(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                         StringRef name, bool isWeight) {
   auto info = [&](InitializerRole role, Certainty certainty, Reason reason) {
     return makeInfo(facts, name.str(), role, certainty, std::move(reason));
@@ -280,7 +281,7 @@ static InitializerInfo classifyVariable(const OnnxFile &file, const MergedTensor
 }
 
 /// What the tensor is that is, or was, called `name`.
-static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+static InitializerInfo classify(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
   auto info = [&](InitializerRole role, Certainty certainty, Reason reason) {
     return makeInfo(facts, name.str(), role, certainty, std::move(reason));
@@ -359,7 +360,7 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
 }
 
 /// A number that is no count of several: those come from shapes. Parameters begin at zero or one.
-static bool isNoCount(const OnnxFile &file, const TensorFacts &facts) {
+static bool isNoCount(const ModelView &file, const TensorFacts &facts) {
   std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
   float value = 0;
   if (facts.tensor->data_type() != ::onnx::TensorProto::FLOAT || bytes.size() != sizeof(value))
@@ -378,7 +379,7 @@ static bool isElementTaken(StringRef name) {
 
 /// Whether a tensor that is left as a constant may be what the exporter made of a parameter: it has an invented name
 /// that is no `Constant` node's, and its values tell nothing.
-static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const InitializerInfo &info) {
+static bool mayBeEvaluated(const ModelView &file, const TensorFacts &facts, const InitializerInfo &info) {
   StringRef name = facts.tensor->name();
   return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
          isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
@@ -400,7 +401,7 @@ static bool isReadByLayers(const TensorFacts &facts) {
 
 /// PyTorch's old exporter lists a module's parameters before its buffers. Tensors after one that can only be a buffer
 /// are buffers.
-static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
+static llvm::StringSet<> findBuffersByOrder(const ModelView &file, ArrayRef<TensorFacts> facts) {
   llvm::StringSet<> buffers, modules;
   // The current one lists what it evaluated as well, and in another order.
   if (file.getModel().producer_name() != "pytorch" || isOfCurrentExporter(file.getModel().graph()))
@@ -429,7 +430,7 @@ namespace {
 /// What names and values leave open: warned about once, for all tensors together.
 class Doubts {
 public:
-  Doubts(OnnxFile &file, const MergedTensors &merged) : file(file), merged(merged) {}
+  Doubts(ModelView &file, const MergedTensors &merged) : file(file), merged(merged) {}
 
   /// `info` is what was concluded about `part` of a tensor.
   void note(const MergedTensor &part, const InitializerInfo &info);
@@ -444,7 +445,7 @@ private:
                                  {names.begin(), names.end()});
   }
 
-  OnnxFile &file;
+  ModelView &file;
   const MergedTensors &merged;
   Names frozen, shared, trained, tables, computed, convolutions;
   std::string folded; ///< the first whose name is guessed
@@ -525,7 +526,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                                unfold + ", or name them: --rename <initializer>=<name>");
 }
 
-void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   reportFoldedNorms(file);
   reportRemovedDropout(file);
   reportRemovedArithmetic(file);

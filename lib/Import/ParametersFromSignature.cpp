@@ -18,9 +18,10 @@
 #include "Classifier.h"
 #include "FoldedNorms.h"
 #include "LostAssignments.h"
-#include "TensorData.h"
 #include "TiedTables.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 #include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -34,9 +35,9 @@ using namespace lowtide;
 namespace {
 class SignatureClassifier {
 public:
-  SignatureClassifier(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
-                      const ImportOptions &options, std::vector<InitializerInfo> &infos)
-      : file(file), signature(signature), facts(facts), options(options), infos(infos) {}
+  SignatureClassifier(ModelView &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+                      const RoleChoices &choices, std::vector<InitializerInfo> &infos)
+      : file(file), signature(signature), facts(facts), choices(choices), infos(infos) {}
 
   LogicalResult run();
 
@@ -64,10 +65,10 @@ private:
   LogicalResult checkMergedParts(const TensorFacts &fact, Entry own);
   void indexUses();
 
-  OnnxFile &file;
+  ModelView &file;
   const Signature &signature;
   ArrayRef<TensorFacts> facts;
-  const ImportOptions &options;
+  const RoleChoices &choices;
   std::vector<InitializerInfo> &infos;
   /// Entries that no initializer carries by name or was folded from.
   SmallVector<Entry> missing;
@@ -129,7 +130,7 @@ SignatureClassifier::Entry SignatureClassifier::findRenamed(const TensorFacts &f
   if (!module)
     return nullptr;
   std::string key = fact.tensor->name() + "@" + *module;
-  for (const auto &[from, to] : options.renames)
+  for (const auto &[from, to] : choices.renames)
     if (from == key)
       return signature.findTarget(to);
   return nullptr;
@@ -585,11 +586,11 @@ LogicalResult SignatureClassifier::run() {
   if (failed(checkBlindUses()))
     return failure();
   separatePieces();
-  return success(succeeded(checkClaims(file, signature, options, infos)) &&
+  return success(succeeded(checkClaims(file, signature, choices, infos)) &&
                  succeeded(checkJoined(file, signature, facts, infos)));
 }
 
-LogicalResult lowtide::classifyBySignature(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
-                                           const ImportOptions &options, std::vector<InitializerInfo> &infos) {
-  return SignatureClassifier(file, signature, facts, options, infos).run();
+LogicalResult lowtide::classifyBySignature(ModelView &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+                                           const RoleChoices &choices, std::vector<InitializerInfo> &infos) {
+  return SignatureClassifier(file, signature, facts, choices, infos).run();
 }

@@ -2,7 +2,8 @@
 //--------------------===//
 
 #include "Classifier.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Support/NameList.h"
 
@@ -14,17 +15,17 @@ namespace {
 /// Applies the rules of `--params` and `--frozen` one after the other.
 class Selector {
 public:
-  Selector(OnnxFile &file, std::vector<InitializerInfo> &infos) : file(file), infos(infos) {
+  Selector(ModelView &file, std::vector<InitializerInfo> &infos) : file(file), infos(infos) {
     for (const InitializerInfo &info : infos)
       stated.push_back(info.role);
   }
 
   /// `frozenBy`: why nothing else is trained; may be empty.
-  LogicalResult apply(ArrayRef<ImportOptions::Selection> selections, StringRef frozenBy);
+  LogicalResult apply(ArrayRef<RoleChoices::Selection> selections, StringRef frozenBy);
 
 private:
-  LogicalResult applyRule(const ImportOptions::Selection &selection, StringRef text);
-  LogicalResult applyItem(const ImportOptions::Selection &selection, const NameItem &item);
+  LogicalResult applyRule(const RoleChoices::Selection &selection, StringRef text);
+  LogicalResult applyItem(const RoleChoices::Selection &selection, const NameItem &item);
   LogicalResult fail(const Twine &message, const Twine &remedy = "") {
     file.getReport().error(FailureKind::Usage, message, remedy);
     return failure();
@@ -56,7 +57,7 @@ private:
     return suggestName(word, known);
   }
 
-  OnnxFile &file;
+  ModelView &file;
   std::vector<InitializerInfo> &infos;
   /// Roles before any rule.
   std::vector<InitializerRole> stated;
@@ -64,7 +65,7 @@ private:
 
 } // namespace
 
-LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections, StringRef frozenBy) {
+LogicalResult Selector::apply(ArrayRef<RoleChoices::Selection> selections, StringRef frozenBy) {
   if (frozenBy.empty() && !selections.empty() && selections.front().trains &&
       !StringRef(selections.front().text).starts_with("+"))
     frozenBy = "--params trains others only";
@@ -72,7 +73,7 @@ LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections, Str
     for (InitializerInfo &info : infos)
       if (info.role == InitializerRole::Parameter)
         set(info, InitializerRole::Constant, frozenBy);
-  for (const ImportOptions::Selection &selection : selections) {
+  for (const RoleChoices::Selection &selection : selections) {
     StringRef text = selection.text;
     if (selection.trains)
       text.consume_front("+");
@@ -82,7 +83,7 @@ LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections, Str
   return success();
 }
 
-LogicalResult Selector::applyRule(const ImportOptions::Selection &selection, StringRef text) {
+LogicalResult Selector::applyRule(const RoleChoices::Selection &selection, StringRef text) {
   const StringRef flag = selection.trains ? "--params" : "--frozen";
   // A name that holds the signs of a list is a name first.
   const NamePattern whole(text, /*isLiteral=*/true);
@@ -99,7 +100,7 @@ LogicalResult Selector::applyRule(const ImportOptions::Selection &selection, Str
   return success();
 }
 
-LogicalResult Selector::applyItem(const ImportOptions::Selection &selection, const NameItem &item) {
+LogicalResult Selector::applyItem(const RoleChoices::Selection &selection, const NameItem &item) {
   const StringRef flag = selection.trains ? "--params" : "--frozen";
   const NamePattern literal(item.text, /*isLiteral=*/true);
   const bool isName =
@@ -140,9 +141,9 @@ static void join(std::vector<InitializerInfo> &infos, size_t from, size_t to) {
   infos.erase(infos.begin() + ptrdiff_t(from));
 }
 
-LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &options,
+LogicalResult lowtide::applyOverrides(ModelView &file, const RoleChoices &choices,
                                       std::vector<InitializerInfo> &infos) {
-  for (const auto &[from, to] : options.renames) {
+  for (const auto &[from, to] : choices.renames) {
     // `tensor@module` was used where the tensor's uses were assigned.
     if (StringRef(from).contains('@'))
       continue;
@@ -161,5 +162,5 @@ LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &optio
     if (twin != infos.end())
       join(infos, size_t(info - infos.begin()), size_t(twin - infos.begin()));
   }
-  return Selector(file, infos).apply(options.selections, options.frozenBy);
+  return Selector(file, infos).apply(choices.selections, choices.frozenBy);
 }

@@ -3,8 +3,8 @@
 #include "ProgramNames.h"
 
 #include "Detached.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

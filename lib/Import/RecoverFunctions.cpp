@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementFunctions.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

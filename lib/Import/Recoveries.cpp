@@ -24,9 +24,11 @@
 #include "ScatterMeans.h"
 #include "SignedDistances.h"
 #include "StraightThrough.h"
-#include "TensorData.h"
-#include "WellFormed.h"
 #include "WrittenDropout.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
+
+#include "lowtide/Import/Recover.h"
 
 #include "onnx/onnx_pb.h"
 

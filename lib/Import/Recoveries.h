@@ -9,10 +9,6 @@ namespace onnx {
 class GraphProto;
 } // namespace onnx
 
-namespace llvm {
-class raw_ostream;
-} // namespace llvm
-
 namespace lowtide {
 
 /// Puts back operations of the program that are not in `graph`, before parameters are taken out of what was evaluated.
@@ -21,9 +17,6 @@ void restoreOperations(::onnx::GraphProto &graph, Report &report);
 
 /// The same, of what needs the parameters in their own tensors.
 void restoreAfterParameters(::onnx::GraphProto &graph, Report &report);
-
-/// The rules, in the order in which they are applied, as a table in Markdown.
-void printRecoveries(llvm::raw_ostream &os);
 
 } // namespace lowtide
 

@@ -10,23 +10,6 @@
 using namespace mlir;
 using namespace lowtide;
 
-std::string lowtide::quoteName(StringRef name) {
-  constexpr size_t maxBytes = 128;
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << '\'';
-  for (char c : name.take_front(maxBytes)) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      os << "\\x" << llvm::hexdigit((c >> 4) & 15) << llvm::hexdigit(c & 15);
-    else
-      os << c;
-  }
-  if (name.size() > maxBytes)
-    os << "…";
-  os << '\'';
-  return text;
-}
-
 Report::Report(MLIRContext &context, StringRef path, unsigned maxErrors)
     : context(context), path(path.str()), maxErrors(maxErrors) {}
 

@@ -12,8 +12,8 @@
 #include "ScatterMeans.h"
 
 #include "Evidence.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StateDictionary.h"
+#include "lowtide/Import/StateDictionary.h"
 
 #include "Classifier.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -27,7 +27,8 @@ static std::string inModule(StringRef module, StringRef leaf) {
 namespace {
 class SavedConstants {
 public:
-  SavedConstants(OnnxFile &file, ArrayRef<InitializerInfo> infos) : file(file), builder(&file.getContext()) {
+  SavedConstants(ModelView &file, ArrayRef<InitializerInfo> infos, MLIRContext *context)
+      : file(file), builder(context) {
     for (const InitializerInfo &info : infos) {
       if (info.viewOf)
         continue;
@@ -53,7 +54,7 @@ private:
   /// The values of a small constant in the module's own shape; null: not known.
   DenseElementsAttr valueOf(const InitializerInfo &info) const;
 
-  OnnxFile &file;
+  ModelView &file;
   mutable Builder builder;
   llvm::StringMap<const InitializerInfo *> byName;
   SmallVector<Attribute> entries;
@@ -90,8 +91,8 @@ bool SavedConstants::add(StringRef name) {
   return true;
 }
 
-ArrayAttr lowtide::listSavedConstants(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
-  SavedConstants saved(file, infos);
+ArrayAttr lowtide::listSavedConstants(ModelView &file, ArrayRef<InitializerInfo> infos, MLIRContext *context) {
+  SavedConstants saved(file, infos, context);
   const ::onnx::ModelProto &model = file.getModel();
   if (Signature signature(model.graph()); signature.isPresent()) {
     SmallVector<StringRef> lost;

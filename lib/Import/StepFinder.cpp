@@ -7,6 +7,7 @@
 
 #include "StepFinder.h"
 #include "lowtide/Interfaces/BindingNames.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -7,6 +7,7 @@
 #include "StepSignature.h"
 
 #include "StepFinder.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"

@@ -4,12 +4,11 @@
 #include "lowtide/Import/Translations.h"
 
 #include "OnnxLibrary.h"
-#include "Recoveries.h"
-#include "Unfold.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/Import/ImportFlags.h"
+#include "lowtide/Import/Recover.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"

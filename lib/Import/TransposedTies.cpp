@@ -1,7 +1,7 @@
 //===- TransposedTies.cpp - matrices that the file also holds transposed ---------===//
 
 #include "Classifier.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/Hashing.h"
 
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace lowtide;
 
 /// Whether `a`, read by rows, equals `b`, read by columns; both are matrices of the same element type.
-static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+static bool isTransposeOf(ModelView &file, const InitializerInfo &a, const InitializerInfo &b) {
   std::optional<std::string> left = file.tryReadInitializer(a.tensor), right = file.tryReadInitializer(b.tensor);
   if (!left || !right || left->size() != right->size())
     return false;
@@ -25,13 +25,13 @@ static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const Initia
 }
 
 /// Whether two matrices hold the same, element by element.
-static bool areEqual(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+static bool areEqual(ModelView &file, const InitializerInfo &a, const InitializerInfo &b) {
   std::optional<std::string> left = file.tryReadInitializer(a.tensor);
   return left && a.dims == b.dims && left == file.tryReadInitializer(b.tensor);
 }
 
 /// A number that a matrix shares with its transpose.
-static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
+static uint64_t sumOfElements(ModelView &file, const InitializerInfo &info) {
   std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
   size_t width = findElementType(info.dataType)->bytes;
   uint64_t sum = 0;
@@ -40,7 +40,7 @@ static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
   return sum;
 }
 
-void lowtide::findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos) {
+void lowtide::findTransposedTies(ModelView &file, std::vector<InitializerInfo> &infos) {
   std::map<std::pair<int64_t, int64_t>, SmallVector<size_t>> byShape;
   auto isMatrix = [&](const InitializerInfo &info) {
     return info.role == InitializerRole::Parameter && info.dims.size() == 2 && info.dims[0] > 1 && info.dims[1] > 1 &&

@@ -10,8 +10,8 @@
 #include "Classifier.h"
 #include "ElementFunctions.h"
 #include "LostBiases.h"
-#include "TensorData.h"
 #include "TensorFlowNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

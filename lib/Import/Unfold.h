@@ -11,15 +11,9 @@
 
 #include "ModulePaths.h"
 
-#include "lowtide/Import/Initializers.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringMap.h"
+#include "lowtide/Import/Recover.h"
 
 namespace lowtide {
-
-/// All data of an initializer, dense; nullopt when they cannot be read.
-using TensorReader = llvm::function_ref<std::optional<std::string>(const ::onnx::TensorProto &)>;
 
 /// A parameter that is a part of an evaluated tensor.
 struct UnfoldedPart {
@@ -223,9 +217,6 @@ bool takesPart(llvm::StringRef name);
 
 /// Takes apart what can be, in `graph`.
 UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);
-
-/// Its rules, in the order in which they are applied, as a table in Markdown.
-void printUnfoldings(llvm::raw_ostream &os);
 
 } // namespace lowtide
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evidence.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APInt.h"

@@ -16,8 +16,8 @@
 
 #include "PositionRules.h"
 #include "TableValues.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -3,7 +3,7 @@
 #include "Unfold.h"
 
 #include "Evidence.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

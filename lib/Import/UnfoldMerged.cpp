@@ -12,8 +12,8 @@
 #include "Detached.h"
 #include "ElementFunctions.h"
 #include "ProgramNames.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/MapVector.h"

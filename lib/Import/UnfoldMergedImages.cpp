@@ -11,8 +11,8 @@
 #include "Classifier.h"
 #include "ElementFunctions.h"
 #include "ProgramNames.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

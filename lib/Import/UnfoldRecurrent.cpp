@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evidence.h"
-#include "TensorData.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -2,7 +2,7 @@
 
 #include "ValueIndex.h"
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -16,7 +16,8 @@
 
 #include "Evidence.h"
 #include "ExternalData.h"
-#include "TensorData.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -30,19 +31,6 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
-
-StringRef lowtide::nodeLabel(const NodeProto &node) {
-  if (!node.name().empty())
-    return node.name();
-  for (const std::string &output : node.output())
-    if (!output.empty())
-      return output;
-  return node.op_type();
-}
-
-std::string lowtide::describeNode(const NodeProto &node) {
-  return StringRef(node.op_type()).take_front(64).str() + " " + quoteName(nodeLabel(node));
-}
 
 uint64_t lowtide::countNodes(const GraphProto &graph, uint64_t stop) {
   uint64_t count = 0;

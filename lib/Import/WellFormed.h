@@ -32,11 +32,6 @@ llvm::LogicalResult checkTensor(const ::onnx::TensorProto &tensor, llvm::StringR
 /// Nodes of a graph with those of its subgraphs; stops counting at `stop`.
 uint64_t countNodes(const ::onnx::GraphProto &graph, uint64_t stop);
 
-/// `Gemm 'h'`: what messages call a node.
-std::string describeNode(const ::onnx::NodeProto &node);
-/// The name that locates a node: its own, or its first output's.
-llvm::StringRef nodeLabel(const ::onnx::NodeProto &node);
-
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_WELLFORMED_H

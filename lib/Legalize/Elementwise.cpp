@@ -3,7 +3,7 @@
 // Rules for operators that compute each element from the elements at the same place.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Import/Ties.h"
+#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Roots.h"
 #include "lowtide/Legalize/Rules.h"
@@ -194,7 +194,7 @@ LogicalResult passThrough(NodeView &n) {
   if (!n.has(0))
     return n.reject("operand 0 is missing");
   // The importer's note.
-  if (n.hasAttr("detached") && n.in(0) && isa<FloatType>(n.in(0).elementType())) {
+  if (n.hasAttr(detachedAttrName) && n.in(0) && isa<FloatType>(n.in(0).elementType())) {
     n.set(0, detached(n, n.in(0)));
     return success();
   }

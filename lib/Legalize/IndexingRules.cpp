@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Scatter.h"
+#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/LegalizeContext.h"
@@ -63,8 +64,8 @@ LogicalResult gather(NodeView &n) {
   }
   // The importer's note: padding of an embedding.
   std::optional<int64_t> untrainedRow;
-  if (n.hasAttr("padding_row"))
-    untrainedRow = n.attr("padding_row", 0);
+  if (n.hasAttr(paddingRowAttrName))
+    untrainedRow = n.attr(paddingRowAttrName, 0);
   n.set(0, nn::gather(x, fromFront(n.in(1), x.dim(*axis)), *axis, untrainedRow));
   return success();
 }

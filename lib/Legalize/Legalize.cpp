@@ -6,7 +6,7 @@
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Import/Notes.h"
+#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/CutOutputs.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/LossOption.h"

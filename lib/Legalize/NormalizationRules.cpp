@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Import/Notes.h"
+#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"

@@ -3,7 +3,7 @@
 // Rules for operators that combine elements along dimensions.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Import/Ties.h"
+#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"

@@ -10,6 +10,7 @@
 #define LOWTIDE_IMPORT_IMPORT_H
 
 #include "lowtide/Import/OnnxFile.h"
+#include "lowtide/Import/RoleChoices.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -18,7 +19,8 @@
 
 namespace lowtide {
 
-struct ImportOptions {
+/// Sizes and inputs, and what the user says of initializers.
+struct ImportOptions : RoleChoices {
   /// Symbolic dimensions by name: `--dim batch=8`.
   std::map<std::string, int64_t> dims;
   /// Whole shapes by input: `--shape x=8x64`.
@@ -28,20 +30,6 @@ struct ImportOptions {
   /// `batch` wins over what `dims` says of that symbol.
   bool batchOverrides = false;
 
-  /// What `--params` and `--frozen` say, in their order: of the rules that match an initializer, the last one counts.
-  /// Where the first rule trains, everything else is frozen; a list that begins with `+` trains what it matches besides
-  /// what the file says.
-  struct Selection {
-    bool trains;
-    /// A framework's or initializer's name, or a list of names and globs.
-    std::string text;
-  };
-  std::vector<Selection> selections;
-  /// Why nothing is trained but what `selections` name; empty: what the file says is.
-  std::string frozenBy;
-  /// Framework name by initializer name: `--rename val_9=h.0.qkv.weight`;
-  /// `tensor@module=name` for one module's use.
-  std::vector<std::pair<std::string, std::string>> renames;
   /// Inputs that are constants, with the number that fills them: `--set use_cache_branch=false`.
   std::map<std::string, std::string> fixed;
 };

@@ -10,9 +10,8 @@
 #ifndef LOWTIDE_IMPORT_ONNXFILE_H
 #define LOWTIDE_IMPORT_ONNXFILE_H
 
-#include "lowtide/Import/Initializers.h"
 #include "lowtide/Import/Limits.h"
-#include "lowtide/Import/Report.h"
+#include "lowtide/Import/ModelView.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -31,11 +30,11 @@ namespace lowtide {
 
 /// A model file. Errors go to the context's diagnostics; `getFailure` then says
 /// of which kind they were.
-class OnnxFile {
+class OnnxFile final : public ModelView {
 public:
   /// `path` is where the model lies; external data are looked for beside it.
   OnnxFile(mlir::MLIRContext &context, llvm::StringRef path, ImportLimits limits = {});
-  ~OnnxFile();
+  ~OnnxFile() override;
   OnnxFile(const OnnxFile &) = delete;
 
   /// Reads and checks the file. Fails on I/O errors, malformed files and
@@ -49,7 +48,7 @@ public:
 
   mlir::MLIRContext &getContext() const { return context; }
   const ImportLimits &getLimits() const { return limits; }
-  const ::onnx::ModelProto &getModel() const { return *model; }
+  const ::onnx::ModelProto &getModel() const override { return *model; }
   /// Version of the standard operator set that the model is in now, after any
   /// upgrade.
   int64_t getOpset() const;
@@ -57,18 +56,12 @@ public:
   /// itself.
   const std::string &getHeadline() const { return headline; }
 
-  /// The initializer `name`, or null. Names are those of `getModel`, or of the file.
-  const ::onnx::TensorProto *findInitializer(llvm::StringRef name) const;
+  const ::onnx::TensorProto *findInitializer(llvm::StringRef name) const override;
 
   /// What the file calls value `name`, from which a prefix may have been taken.
   std::string nameInFile(llvm::StringRef name) const;
 
-  /// Where initializer `name` came from if the file does not hold it; null: it does.
-  const UnfoldedSource *findUnfolded(llvm::StringRef name) const;
-  /// Initializers of the file that are computed from `name` now and from which no parameter came.
-  std::vector<std::string> findImages(llvm::StringRef name) const;
-  /// Tensors that stand for values of the program that the file does not tell apart.
-  llvm::ArrayRef<UnfoldedDoubt> getDoubts() const { return unfolded.doubts; }
+  const UnfoldedTensors &getUnfolded() const override { return unfolded; }
 
   /// Streams the data of initializer `name` in pieces: little-endian, dense,
   /// row-major, `bool` one byte per element. Fails (and says why) when external
@@ -76,15 +69,12 @@ public:
   llvm::LogicalResult readInitializer(llvm::StringRef name, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
   /// Fails as `readInitializer` does, and reads nothing: whether external data are there.
   llvm::LogicalResult checkInitializer(llvm::StringRef name);
-  /// All data of `name`; nullopt, without a word, when they cannot be read.
-  std::optional<std::string> tryReadInitializer(llvm::StringRef name) const;
-  /// Whether the data of `name` can be read without touching another file.
-  bool isEmbedded(llvm::StringRef name) const;
+  std::optional<std::string> tryReadInitializer(llvm::StringRef name) const override;
+  bool isEmbedded(llvm::StringRef name) const override;
 
   /// Of the first error.
   FailureKind getFailure() const;
-  /// Where errors about this file are collected.
-  Report &getReport() { return *report; }
+  Report &getReport() override { return *report; }
 
 private:
   llvm::LogicalResult prepare();

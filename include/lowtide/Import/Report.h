@@ -63,10 +63,6 @@ private:
   std::vector<Finding> findings;
 };
 
-/// `name` fit to be printed: quoted, control characters escaped, cut after 128
-/// bytes.
-std::string quoteName(llvm::StringRef name);
-
 } // namespace lowtide
 
 #endif // LOWTIDE_IMPORT_REPORT_H

@@ -1,9 +1,11 @@
 //===- StateDictionary.h - what the exporting module saves -----------------------===//
 
-#ifndef LOWTIDE_LIB_IMPORT_STATEDICTIONARY_H
-#define LOWTIDE_LIB_IMPORT_STATEDICTIONARY_H
+#ifndef LOWTIDE_IMPORT_STATEDICTIONARY_H
+#define LOWTIDE_IMPORT_STATEDICTIONARY_H
 
-#include "lowtide/Import/Import.h"
+#include "lowtide/Import/ModelView.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
 
 namespace lowtide {
 
@@ -15,8 +17,8 @@ namespace lowtide {
 inline constexpr llvm::StringLiteral savedAttrName = "onnx.saved";
 
 /// The entries, as far as the file holds them; warns about those that it does not hold.
-mlir::ArrayAttr listSavedConstants(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
+mlir::ArrayAttr listSavedConstants(ModelView &model, llvm::ArrayRef<InitializerInfo> infos, mlir::MLIRContext *context);
 
 } // namespace lowtide
 
-#endif // LOWTIDE_LIB_IMPORT_STATEDICTIONARY_H
+#endif // LOWTIDE_IMPORT_STATEDICTIONARY_H

@@ -1,7 +1,7 @@
 //===- TensorData.cpp - the numbers of a TensorProto
 //------------------------------===//
 
-#include "TensorData.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Twine.h"

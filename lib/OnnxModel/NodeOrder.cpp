@@ -1,6 +1,6 @@
 //===- NodeOrder.cpp - nodes after what they read ---------------------------------===//
 
-#include "NodeOrder.h"
+#include "lowtide/OnnxModel/NodeOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LOWTIDE_LIB_IMPORT_TENSORDATA_H
-#define LOWTIDE_LIB_IMPORT_TENSORDATA_H
+#ifndef LOWTIDE_ONNXMODEL_TENSORDATA_H
+#define LOWTIDE_ONNXMODEL_TENSORDATA_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -60,4 +60,4 @@ mlir::DenseElementsAttr buildElements(llvm::ArrayRef<int64_t> dims, int32_t onnx
 
 } // namespace lowtide
 
-#endif // LOWTIDE_LIB_IMPORT_TENSORDATA_H
+#endif // LOWTIDE_ONNXMODEL_TENSORDATA_H

@@ -1,7 +1,7 @@
 //===- NodeOrder.h - nodes after what they read ----------------------------------===//
 
-#ifndef LOWTIDE_LIB_IMPORT_NODEORDER_H
-#define LOWTIDE_LIB_IMPORT_NODEORDER_H
+#ifndef LOWTIDE_ONNXMODEL_NODEORDER_H
+#define LOWTIDE_ONNXMODEL_NODEORDER_H
 
 #include "onnx/onnx_pb.h"
 
@@ -21,4 +21,4 @@ void insertAfter(::onnx::GraphProto &graph, std::map<int, std::vector<::onnx::No
 
 } // namespace lowtide
 
-#endif // LOWTIDE_LIB_IMPORT_NODEORDER_H
+#endif // LOWTIDE_ONNXMODEL_NODEORDER_H

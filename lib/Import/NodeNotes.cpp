@@ -1,15 +1,17 @@
-//===- Ties.cpp - who gets the cotangent where operands are equal ----------------===//
+//===- NodeNotes.cpp - what the program did at a node, beyond its operator --------===//
 
-#include "lowtide/Import/Ties.h"
+#include "lowtide/Import/Recover.h"
 
+#include "Detached.h"
 #include "Evidence.h"
+#include "PaddingRow.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 using namespace lowtide;
 
-Ties lowtide::findTies(const ::onnx::NodeProto &node) {
+static Ties findTies(const ::onnx::NodeProto &node) {
   StringRef op = node.op_type();
   const bool isReduction = op == "ReduceMax" || op == "ReduceMin";
   if (!isReduction && op != "Clip" && op != "Max" && op != "Min")
@@ -25,4 +27,16 @@ Ties lowtide::findTies(const ::onnx::NodeProto &node) {
                 [](StringRef name) { return name.starts_with("scalar_tensor"); })
              ? Ties::None
              : Ties::Shared;
+}
+
+NodeNotes lowtide::findNodeNotes(const ModelView &model, const ::onnx::NodeProto &node, const InitializerInfo *table) {
+  NodeNotes notes;
+  if (table)
+    notes.paddingRow = findPaddingRow(model, node, *table);
+  notes.isDetached = isDetach(node);
+  if (node.op_type() == "BatchNormalization")
+    if (std::string program = findProgramOperator(node); StringRef(program).contains("_native_batch_norm_legit"))
+      notes.trains = !StringRef(program).contains("_legit_no_training");
+  notes.ties = findTies(node);
+  return notes;
 }

@@ -80,7 +80,7 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
 }
 
 /// A `plan.source` for every argument that comes from an initializer or starts from random numbers, once per name, and
-/// for what else the exporting module saves (lib/Import/StateDictionary.h).
+/// for what else the exporting module saves (lowtide/Recover/StateDictionary.h).
 static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuilder &builder) {
   llvm::StringSet<> seen, saved;
   SmallVector<DictionaryAttr> values;

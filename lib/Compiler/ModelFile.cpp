@@ -6,7 +6,7 @@
 
 #include "lowtide/Compiler/ModelFile.h"
 #include "Compilation.h"
-#include "lowtide/Import/WatchedValues.h"
+#include "lowtide/Recover/WatchedValues.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -8,7 +8,7 @@
 #ifndef LOWTIDE_LIB_IMPORT_EXTERNALDATA_H
 #define LOWTIDE_LIB_IMPORT_EXTERNALDATA_H
 
-#include "lowtide/Import/Report.h"
+#include "lowtide/Recover/Report.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -11,14 +11,14 @@
 #include "GraphImporter.h"
 
 #include "Attributes.h"
-#include "Evidence.h"
 #include "FixedInputs.h"
 #include "WellFormed.h"
 #include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Recover/Evidence.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
-#include "lowtide/Import/Recover.h"
+#include "lowtide/Recover/Recover.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -7,7 +7,7 @@
 #include "GraphImporter.h"
 #include "StepSignature.h"
 
-#include "lowtide/Import/StateDictionary.h"
+#include "lowtide/Recover/StateDictionary.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 

@@ -8,9 +8,9 @@
 #include "StepSignature.h"
 
 #include "lowtide/Import/Import.h"
-#include "lowtide/Import/Recover.h"
-#include "lowtide/Import/TensorFacts.h"
 #include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Recover/Recover.h"
+#include "lowtide/Recover/TensorFacts.h"
 
 using namespace mlir;
 using namespace lowtide;

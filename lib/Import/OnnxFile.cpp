@@ -13,7 +13,7 @@
 #include "lowtide/OnnxModel/NodeOrder.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
-#include "lowtide/Import/Recover.h"
+#include "lowtide/Recover/Recover.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -2,8 +2,8 @@
 
 #include "OperatorGroups.h"
 
-#include "Evidence.h"
 #include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/Recover/Evidence.h"
 
 using namespace llvm;
 using namespace lowtide;

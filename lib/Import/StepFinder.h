@@ -7,7 +7,7 @@
 #ifndef LOWTIDE_LIB_IMPORT_STEPFINDER_H
 #define LOWTIDE_LIB_IMPORT_STEPFINDER_H
 
-#include "lowtide/Import/Report.h"
+#include "lowtide/Recover/Report.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"

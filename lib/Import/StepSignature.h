@@ -9,7 +9,7 @@
 #ifndef LOWTIDE_LIB_IMPORT_STEPSIGNATURE_H
 #define LOWTIDE_LIB_IMPORT_STEPSIGNATURE_H
 
-#include "lowtide/Import/Report.h"
+#include "lowtide/Recover/Report.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -8,7 +8,7 @@
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/Import/ImportFlags.h"
-#include "lowtide/Import/Recover.h"
+#include "lowtide/Recover/Recover.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"

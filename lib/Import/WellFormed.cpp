@@ -14,10 +14,10 @@
 
 #include "WellFormed.h"
 
-#include "Evidence.h"
 #include "ExternalData.h"
 #include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Recover/Evidence.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"

@@ -10,7 +10,7 @@
 #define LOWTIDE_LIB_IMPORT_WELLFORMED_H
 
 #include "lowtide/Import/Limits.h"
-#include "lowtide/Import/Report.h"
+#include "lowtide/Recover/Report.h"
 
 #include "llvm/Support/LogicalResult.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/CutOutputs.h"
-#include "lowtide/Import/NodeNotes.h"
+#include "lowtide/Recover/NodeNotes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 

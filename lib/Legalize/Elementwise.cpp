@@ -3,10 +3,10 @@
 // Rules for operators that compute each element from the elements at the same place.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Roots.h"
 #include "lowtide/Legalize/Rules.h"
+#include "lowtide/Recover/NodeNotes.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Scatter.h"
-#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
+#include "lowtide/Recover/NodeNotes.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;

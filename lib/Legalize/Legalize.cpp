@@ -6,11 +6,11 @@
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/CutOutputs.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/LossOption.h"
 #include "lowtide/Legalize/Rules.h"
+#include "lowtide/Recover/NodeNotes.h"
 
 using namespace mlir;
 using namespace lowtide;

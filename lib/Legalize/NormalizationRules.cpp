@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 #include "lowtide/Legalize/Window.h"
+#include "lowtide/Recover/NodeNotes.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -3,10 +3,10 @@
 // Rules for operators that combine elements along dimensions.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Import/NodeNotes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
+#include "lowtide/Recover/NodeNotes.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -1,5 +1,6 @@
 """Who may include whom: one direction, checked by reading the #include lines."""
 
+import pathlib
 import re
 import subprocess
 import unittest
@@ -38,6 +39,21 @@ class Layering(unittest.TestCase):
 
     def test_interfaces_know_no_dialect(self):
         self.refuse((p, n) for p, n in includes(*rooms_of("Interfaces")) if n.startswith(("lowtide/Dialect/", "lowtide/Analysis/")))
+
+    def test_recovery_reads_no_file(self):
+        """Recovery sees a model through `ModelView`; who reads files asks it by its headers, and stands above it."""
+        below = ("lowtide/OnnxModel/", "lowtide/Recover/", "lowtide/Support/")
+        self.refuse((p, n) for p, n in includes(*rooms_of("Recover")) if n.startswith(("lowtide/", "../")) and not n.startswith(below))
+        self.refuse((p, n) for p, n in includes(*rooms_of("OnnxModel")) if n.startswith(("lowtide/", "../")) and not n.startswith(below[0]))
+        private = {f.name for f in sources("lib/Recover", suffixes=(".h",))}
+        self.assertIn("Unfold.h", private)
+        self.refuse((p, n) for p, n in includes(*rooms_of("Import")) if pathlib.PurePath(n).name in private)
+
+    def test_few_ask_recovery(self):
+        """Besides the importer: what nodes note, for rules of operators, and what modules return, for `verify`."""
+        shown = ("lowtide/Recover/NodeNotes.h", "lowtide/Recover/WatchedValues.h")
+        rooms = [f"lib/{f.parts[1]}" for f in sources("lib") if len(f.parts) > 2 and f.parts[1] not in ("Import", "Recover")]
+        self.refuse((p, n) for p, n in includes("passes", "tools", *sorted(set(rooms))) if n.startswith("lowtide/Recover/") and n not in shown)
 
     def test_passes_see_no_compiler(self):
         """The library runs passes; nothing that it is made of knows it."""

@@ -1,10 +1,11 @@
-"""No rule of the import decides by the words that are printed: it asks for a kind (RoleReason, Cleaner, Formula, Certainty)."""
+"""No rule of recovery or import decides by the words that are printed: it asks for a kind (RoleReason, Cleaner, Formula, Certainty)."""
 
 import re
 import unittest
 
 from tree import sources, text
 
+ROOMS = ("lib/Import", "include/lowtide/Import", "lib/Recover", "include/lowtide/Recover")
 #: What holds words for those who read.
 WORDS = r"(?:\w*[rR]eason|message|remedy|how|words|sentence|\w*\bdescribe\w*\([^()]*\))"
 #: How text is compared.
@@ -39,7 +40,7 @@ class Sentences(unittest.TestCase):
     def test_no_sentence_decides(self):
         found = [
             f"{path}:{number}: {line.strip()}"
-            for path in sources("lib/Import", "include/lowtide/Import", suffixes=(".cpp", ".h"))
+            for path in sources(*ROOMS, suffixes=(".cpp", ".h"))
             for number, line in enumerate(text(path).splitlines(), 1)
             if DECIDES.search(line.split("//")[0])
         ]

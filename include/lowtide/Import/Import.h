@@ -10,7 +10,7 @@
 #define LOWTIDE_IMPORT_IMPORT_H
 
 #include "lowtide/Import/OnnxFile.h"
-#include "lowtide/Import/RoleChoices.h"
+#include "lowtide/Recover/RoleChoices.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

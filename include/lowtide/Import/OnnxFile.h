@@ -11,7 +11,7 @@
 #define LOWTIDE_IMPORT_ONNXFILE_H
 
 #include "lowtide/Import/Limits.h"
-#include "lowtide/Import/ModelView.h"
+#include "lowtide/Recover/ModelView.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/ArrayRef.h"

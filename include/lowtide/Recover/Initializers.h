@@ -1,0 +1,136 @@
+//===- Initializers.h - who is a parameter
+//--------------------------------------===//
+//
+// For every initializer of a file: what it is, why, and how sure we are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_RECOVER_INITIALIZERS_H
+#define LOWTIDE_RECOVER_INITIALIZERS_H
+
+#include "lowtide/Recover/RoleReasons.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace onnx {
+class NodeProto;
+} // namespace onnx
+
+namespace lowtide {
+
+enum class InitializerRole {
+  /// Trained.
+  Parameter,
+  /// Updated by the step itself: running statistics.
+  State,
+  /// Neither.
+  Constant,
+};
+llvm::StringRef stringifyRole(InitializerRole role);
+
+/// How a role or a name was found.
+enum class Certainty {
+  /// The exporter wrote it down, or the user said so.
+  Stated,
+  /// Follows from what the exporter wrote, or from the operator that reads it.
+  Inferred,
+  /// Nothing speaks against it.
+  Assumed,
+};
+llvm::StringRef stringifyCertainty(Certainty certainty);
+
+/// Operand `operand` of `node` reads the initializer.
+struct InitializerUse {
+  const ::onnx::NodeProto *node;
+  int operand;
+};
+
+/// An initializer that the file does not hold: the importer took it out of one that the exporter had evaluated.
+struct UnfoldedSource {
+  /// The file's initializer; empty: the exporter dropped the parameter.
+  std::string tensor;
+  /// What the exporter did: half a sentence.
+  std::string how;
+  /// Where its elements are in `tensor`, in that tensor's order: runs of (first element, stride, count), first = -1 for
+  /// elements that are not of this parameter. Empty: its elements are not the tensor's.
+  llvm::SmallVector<int64_t> runs;
+  /// The functions by which they are made, one after the other, as the runtime names them.
+  std::vector<std::string> functions;
+  /// Something about it was assumed, for the file does not tell.
+  bool isAssumed = false;
+};
+
+/// A tensor that stands for values of the program that its file does not tell apart.
+struct UnfoldedDoubt {
+  std::string tensor, message;
+  /// It cannot be trained as it stands.
+  bool isFatal = false;
+  /// Parameters and layers that the message is about; empty: the tensor.
+  std::vector<std::string> names = {};
+};
+
+/// What the importer took apart.
+struct UnfoldedTensors {
+  /// The initializers that it added.
+  llvm::StringMap<UnfoldedSource> sources;
+  /// Per initializer, those of the file that are computed from it now and from which no parameter came.
+  llvm::StringMap<std::vector<std::string>> images;
+  std::vector<UnfoldedDoubt> doubts;
+};
+
+/// One tensor of the model as the framework sees it. Exporters merge equal
+/// tensors: several of these may then name one initializer of the file, each
+/// with its own uses.
+struct InitializerInfo {
+  /// The initializer of the file that holds the data.
+  std::string tensor;
+  /// The framework's name; the initializer's own where no other is known.
+  /// Unique among infos.
+  std::string name;
+  /// All names that the framework has for this tensor, if more than one (a
+  /// tie).
+  std::vector<std::string> tied;
+  InitializerRole role = InitializerRole::Constant;
+  Certainty certainty = Certainty::Assumed;
+  Reason reason;
+
+  /// Shape in the file, and element type as ONNX numbers it.
+  llvm::SmallVector<int64_t> dims;
+  int32_t dataType = 0;
+  uint64_t bytes = 0;
+
+  /// The tensor is the framework's parameter transposed by this permutation
+  /// (empty: it is not).
+  llvm::SmallVector<int64_t> transposed;
+  /// Shape of the framework's parameter where it is known and differs.
+  std::optional<llvm::SmallVector<int64_t>> sourceShape;
+  /// The tensor holds these rows, [begin, end), of the framework's parameter.
+  std::optional<std::pair<int64_t, int64_t>> sourceRows;
+
+  /// Not a tensor of its own but the transpose of this info's, which the
+  /// exporter evaluated.
+  std::optional<size_t> viewOf;
+
+  /// How the importer made it; null: the file holds it.
+  const UnfoldedSource *unfolded = nullptr;
+  /// Initializers of the file that the exporter evaluated from this one and others, and that nothing brings up to date.
+  std::vector<std::string> images;
+
+  std::vector<InitializerUse> uses;
+  /// Small: becomes an `onnx.constant` and not an argument.
+  bool inIR = false;
+
+  int64_t getNumElements() const;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_RECOVER_INITIALIZERS_H

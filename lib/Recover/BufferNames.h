@@ -1,0 +1,23 @@
+//===- BufferNames.h - names of what no optimizer sees ---------------------------===//
+
+#ifndef LOWTIDE_LIB_RECOVER_BUFFERNAMES_H
+#define LOWTIDE_LIB_RECOVER_BUFFERNAMES_H
+
+#include "Classifier.h"
+
+namespace lowtide {
+
+/// Names that frameworks and well-known programs give to float buffers, which no optimizer sees.
+bool isBufferLeaf(llvm::StringRef leaf);
+
+/// Whether vector `name` is one of the two of a spectral norm, `weight_u` and `weight_v`, next to the other or to
+/// `weight_orig`, and not added to anything. A weight kept as direction and length has a matrix of the second name.
+bool isPowerIteration(const ModelView &file, const TensorFacts &facts, llvm::StringRef name);
+
+/// Warns about tensors called `mean` or `std` that were taken for buffers and that measure no input: policies learn a
+/// deviation, and factorizations a mean, under such names.
+void reportLearnedMoments(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_RECOVER_BUFFERNAMES_H

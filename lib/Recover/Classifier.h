@@ -1,0 +1,69 @@
+//===- Classifier.h - the steps of saying who is a parameter
+//---------------------------===//
+
+#ifndef LOWTIDE_LIB_RECOVER_CLASSIFIER_H
+#define LOWTIDE_LIB_RECOVER_CLASSIFIER_H
+
+#include "lowtide/Recover/Evidence.h"
+#include "lowtide/Recover/Recover.h"
+#include "lowtide/Recover/TensorFacts.h"
+
+namespace lowtide {
+
+/// Whether the tensor only fills the operand of products that have no bias: one number without dimensions, 0. A layer's
+/// bias has a number for each of its outputs.
+bool fillsBias(const ModelView &file, const TensorFacts &facts);
+
+/// What a module calls the tensor that an operator reads as operand `operand`:
+/// `weight`, `bias`, `running_mean` …; empty where the operator does not tell.
+llvm::StringRef operandLeaf(const ::onnx::NodeProto &node, int operand);
+/// Operand is a running statistic that the step updates.
+bool isRunningStatistic(const InitializerUse &use);
+/// Operand stands for a weight that the norm does not have: ones or zeros, as its running statistics began.
+bool standsForWeight(const InitializerUse &use, const Signature &signature);
+
+/// For files whose exporter wrote down the program's signature.
+llvm::LogicalResult classifyBySignature(ModelView &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
+                                        const RoleChoices &choices, std::vector<InitializerInfo> &infos);
+
+/// Whether exporters and optimizers invent such names for constants of the graph.
+bool isInventedName(llvm::StringRef name);
+
+/// For all other files: names and the operators that read.
+void classifyByName(ModelView &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
+
+/// A tied matrix that the exporter transposed for one of its readers, or that a cleaner wrote out again, would be
+/// trained twice, apart: makes it a view.
+void findTransposedTies(ModelView &file, std::vector<InitializerInfo> &infos);
+
+/// Fills in how `info`, which holds (part of) parameter `target` in another
+/// form, relates to it.
+void describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info);
+/// Why training a folded tensor would differ from training the parameter; empty
+/// if it does not.
+std::string findFoldFault(const ModelView &file, const TensorFacts &facts, const Signature &signature);
+/// Whether zeros are among what the exporter joined into the tensor, as between the blocks of a block-diagonal matrix.
+bool joinsZeros(const TensorFacts &facts);
+
+/// Warns about tables of which the exporter evaluated the rows at positions that a buffer of the program holds: they
+/// are taken to be the first ones.
+void reportTakenRows(ModelView &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
+
+/// Whether the tensors are parts of one parameter, of which none holds an element of another.
+bool areDisjointPieces(const ModelView &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);
+
+/// A parameter that lives in two tensors would be trained twice, apart. Where one is the other's transpose, or the same
+/// again, it becomes a view of it; otherwise the file is refused, unless the user gave one of them another name.
+llvm::LogicalResult checkClaims(ModelView &file, const Signature &signature, const RoleChoices &choices,
+                                std::vector<InitializerInfo> &infos);
+
+/// Refuses a parameter that the file holds by itself and that the exporter joined with others as well.
+llvm::LogicalResult checkJoined(ModelView &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
+                                llvm::ArrayRef<InitializerInfo> infos);
+
+/// Applies `--params`, `--frozen`, `--rename`.
+llvm::LogicalResult applyOverrides(ModelView &file, const RoleChoices &choices, std::vector<InitializerInfo> &infos);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_RECOVER_CLASSIFIER_H

@@ -1,0 +1,36 @@
+//===- FoldedNorms.h - batch norms that cleaners folded away ----------------------===//
+
+#ifndef LOWTIDE_LIB_RECOVER_FOLDEDNORMS_H
+#define LOWTIDE_LIB_RECOVER_FOLDEDNORMS_H
+
+#include "onnx/onnx_pb.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+class ModelView;
+
+/// Batch norms that a cleaner folded into the layer before.
+struct FoldedNorms {
+  /// Their modules, or what is left of their names.
+  std::vector<std::string> certain;
+  /// Layers whose weights were evaluated, for which there is no other reason.
+  std::vector<std::string> likely;
+};
+
+/// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave, in files without the
+/// program's signature.
+FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
+/// Warns about them.
+void reportFoldedNorms(ModelView &file);
+/// Warns about `modules`, batch norms that are gone from a file with the program's signature, and about those of which
+/// one call of several is gone: a layer's notes are a batch norm's then.
+void reportFoldedNorms(ModelView &file, std::vector<std::string> modules, llvm::StringRef remedy);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_RECOVER_FOLDEDNORMS_H

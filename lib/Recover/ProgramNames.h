@@ -1,0 +1,44 @@
+//===- ProgramNames.h - what the exported program called what a node reads -------===//
+
+#ifndef LOWTIDE_LIB_RECOVER_PROGRAMNAMES_H
+#define LOWTIDE_LIB_RECOVER_PROGRAMNAMES_H
+
+#include "lowtide/Recover/Evidence.h"
+
+namespace lowtide {
+
+/// Exporters merge nodes and tensors that are equal, and keep the notes of whoever reads them: two reads of one value
+/// that the program calls `exp` and `sub` were two values.
+class ProgramNames {
+public:
+  ProgramNames(const ::onnx::GraphProto &graph, const Signature &signature);
+
+  /// What the program called operand `operand` of `node`; empty: the notes do not tell. A `detach` that was put back
+  /// names nothing: where all that read the value are known, it read another one, `value@detach`, that was merged with
+  /// it.
+  std::string find(const ::onnx::NodeProto &node, int operand) const;
+  /// Whether the file has no value, tensor or parameter of this name.
+  bool isLost(llvm::StringRef name) const { return !known.contains(name) && !signature.findPlaceholder(name); }
+  /// How many operations that read `value` in the program are not in the file; nullopt: not known.
+  std::optional<int64_t> countLostReaders(llvm::StringRef value) const;
+  /// Whether some node's operation reads the parameter.
+  bool isMentioned(const SignatureEntry &entry) const { return mentioned.contains(entry.placeholder); }
+
+private:
+  /// An operation's result: how many of the program's operations read it, and which of those the file has.
+  struct Readers {
+    std::string name;
+    int64_t inProgram = 0;
+    llvm::StringSet<> inFile;
+    unsigned numDetached = 0;
+  };
+  void countReaders(const ::onnx::GraphProto &graph);
+
+  const Signature &signature;
+  llvm::StringSet<> known, integers, mentioned;
+  llvm::StringMap<Readers> readers;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_RECOVER_PROGRAMNAMES_H

@@ -1,0 +1,418 @@
+//===- Recoveries.cpp - what exporters lost, in order ----------------------------===//
+//
+// Ordered tables: the evidence that a rule needs, what it puts back or finds, and what is said of the names that it
+// returns. The tables of docs/import.md are printed from them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Recoveries.h"
+
+#include "Angles.h"
+#include "CosineBounds.h"
+#include "Detached.h"
+#include "DroppedEpsilons.h"
+#include "HiddenRows.h"
+#include "LabelSmoothing.h"
+#include "LookupFrequency.h"
+#include "LostDraws.h"
+#include "LostDropout.h"
+#include "LostPlaces.h"
+#include "NegativePositions.h"
+#include "PoolDivisors.h"
+#include "RepeatedLayers.h"
+#include "ScatterMeans.h"
+#include "SignedDistances.h"
+#include "StraightThrough.h"
+#include "WrittenDropout.h"
+#include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Recover/Evidence.h"
+
+#include "lowtide/Recover/Recover.h"
+
+#include "onnx/onnx_pb.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+
+using namespace lowtide;
+using ::onnx::GraphProto;
+
+using Names = std::vector<std::string>;
+
+namespace {
+/// A warning.
+struct Saying {
+  /// Of the fact that something is gone, and of what is put in its place.
+  Certainty certainty;
+  /// Of the names, in the place of {0}.
+  const char *words;
+  const char *remedy;
+};
+
+struct Recovery {
+  Recovered (*apply)(GraphProto &graph);
+  const char *evidence, *restores;
+  /// Of names that came back, and of names about which the file does not tell enough; none: nothing is to be said.
+  std::optional<Saying> restored, unknown;
+};
+
+/// An operation that means something else than the operators that stand for it, and that nothing can be put back for.
+struct LostMeaning {
+  bool (*holds)(const ::onnx::NodeProto &node, const Signature &signature);
+  const char *evidence, *words, *remedy;
+};
+} // namespace
+
+/// A rule that returns names of what came back.
+template <Names (*rule)(GraphProto &)> static Recovered restores(GraphProto &graph) { return {rule(graph), {}}; }
+/// A rule that returns names of what the file does not tell enough about.
+template <auto rule> static Recovered finds(GraphProto &graph) { return {{}, rule(graph)}; }
+/// A rule of which nothing is to be said: what it writes means the same as in the program, in any case.
+template <void (*rule)(GraphProto &)> static Recovered rewrites(GraphProto &graph) {
+  rule(graph);
+  return {};
+}
+
+/// Whether a value is one of whole numbers, which have no gradient: by its stated type, or that of what it moves.
+static bool isWhole(const GraphProto &graph, llvm::StringRef value) {
+  for (const auto *values : {&graph.input(), &graph.value_info()})
+    for (const auto &info : *values)
+      if (info.name() == value && info.type().tensor_type().elem_type())
+        return !isFloatType(info.type().tensor_type().elem_type());
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    if (tensor.name() == value)
+      return !isFloatType(tensor.data_type());
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    if (node.output_size() != 1 || node.output(0) != value)
+      continue;
+    if (node.op_type() == "Cast")
+      return llvm::any_of(node.attribute(), [](const auto &attribute) {
+        return attribute.name() == "to" && !isFloatType(int32_t(attribute.i()));
+      });
+    return llvm::is_contained(
+               {"Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"},
+               node.op_type()) &&
+           node.input_size() && isWhole(graph, node.input(0));
+  }
+  return false;
+}
+
+/// Differences and quotients of a value and itself: programs write `x - x.detach()`, never `x - x`.
+static Names findSelfDifferences(GraphProto &graph) {
+  Names found;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if ((node.op_type() == "Sub" || node.op_type() == "Div") && node.input_size() == 2 &&
+        node.input(0) == node.input(1) && !isWhole(graph, node.input(0)))
+      found.push_back(node.output(0));
+  return found;
+}
+
+/// Results of operations within the program's own functions with a backward pass.
+static Names findOwnFunctions(GraphProto &graph) {
+  Names found;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if (node.op_type() != "Constant" && node.output_size() && isOfOwnFunction(node))
+      found.push_back(node.output(0));
+  return found;
+}
+
+/// Weights and biases of queries, keys and values that onnxruntime's fusions joined and gave names of their own.
+static Names findJoinedProjections(GraphProto &graph) {
+  llvm::StringSet<> joined;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if (node.domain() == "com.microsoft" && (node.op_type() == "Attention" || node.op_type() == "MultiHeadAttention"))
+      joined.insert(node.input().begin(), node.input().end());
+  Names found;
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    if (llvm::StringRef name = tensor.name();
+        joined.contains(name) && (name.ends_with("qkv_weight") || name.ends_with("qkv_bias")) && !name.contains('.'))
+      found.push_back(tensor.name());
+  return found;
+}
+
+/// What the program detaches, one step after the other of a chain that was merged.
+static Names restoreAllDetached(GraphProto &graph) {
+  splitSteps(graph);
+  return restoreDetached(graph);
+}
+
+static const Recovery operations[] = {
+    {rewrites<restorePlaces>,
+     "nodes without notes among nodes with notes, all of whose readers are of one module",
+     "the module of their readers",
+     {},
+     {}},
+    {rewrites<restoreHiddenRows>,
+     "attention whose mask is of truth values, hidden by the lowest finite number",
+     "−∞: a query that sees no key has zeros for weights",
+     {},
+     {}},
+    {rewrites<restoreCosineBounds>,
+     "a cosine whose product of lengths is bounded; `clamp_min` of a copy of a length (`clone`)",
+     "the bound of each length, with the gradient of the length",
+     {},
+     {}},
+    {rewrites<restoreAngles>,
+     "`Atan` of a quotient, moved by π where its divisor is negative",
+     "`atan2`: the smaller coordinate is divided by the larger one",
+     {},
+     {}},
+    {rewrites<restoreWrittenDropout>, "a mask of random numbers below c, divided by c", "`Dropout`", {}, {}},
+    {finds<restoreAttentionDropout>,
+     "`dropout_p` of `scaled_dot_product_attention`",
+     "`Dropout` of the weights; an `Attention` node holds none",
+     {},
+     Saying{Certainty::Stated,
+            "the program drops attention weights, and the file does not hold them: attention trains without dropout in "
+            "{0}",
+            "export with optimize=False and an opset_version below 23"}},
+    {finds<detachBlocks>,
+     "stack traces of code that the exporter put in place of a block with a mode",
+     "`detach` of what the blocks made",
+     {},
+     Saying{Certainty::Assumed,
+            "the program computes {0} in a block of torch.autocast or torch.no_grad, and the file does not tell which: "
+            "gradients flow through",
+            "write .detach() where there are none, and export again"}},
+    {finds<restoreAllDetached>,
+     "readers that name a value `detach`",
+     "`detach`",
+     {},
+     Saying{Certainty::Assumed,
+            "the program detaches values, and the file does not tell which they are: gradients flow through {0}",
+            "export with optimize=False"}},
+    {restores<splitDetached>,
+     "readers that name a value that was merged with a detached one",
+     "the value without `detach`",
+     Saying{Certainty::Assumed,
+            "the program computes {0} like values after a detach that the exporter removed, and the two were merged: "
+            "it is taken not to be detached there, and in a difference of two values, to detach the other",
+            "export with optimize=False"},
+     {}},
+    {finds<findSelfDifferences>,
+     "`x − x`, `x / x`",
+     "",
+     {},
+     Saying{Certainty::Assumed,
+            "a value and itself are subtracted or divided, as where the program detaches one of the two and its "
+            "exporter does not tell: no gradient flows through {0}",
+            "export with dynamo=True and optimize=False"}},
+    {restores<restoreStraightThrough>,
+     "no notes; `h + (q − h)`, one of the two made of the other",
+     "`detach` of the difference",
+     Saying{Certainty::Assumed,
+            "the program adds to a value the difference to it of what is made of it, as straight-through estimators "
+            "do, and its exporter does not tell that the difference is detached; it is taken to be: {0}",
+            "export with dynamo=True, whose notes tell"},
+     {}},
+    {finds<findJoinedProjections>,
+     "`com.microsoft.Attention`, `MultiHeadAttention` with `…_qkv_weight`, `…_qkv_bias`",
+     "",
+     {},
+     Saying{Certainty::Inferred,
+            "onnxruntime joined weights and biases of queries, keys and values; they are trained as one tensor, by "
+            "another name and in another order: the same for optimizers that treat each element by itself: {0}",
+            "compile the exporter's own file: the fusion is not needed"}},
+    {finds<findNegativePositions>,
+     "no notes; positions of several dimensions added up, negative ones among them",
+     "",
+     {},
+     Saying{Certainty::Inferred,
+            "the program indexes by several tensors, one of them with negative positions, and its exporter added them "
+            "up as if they counted from the start: other elements are read than the program reads (onnxruntime reads "
+            "the same) for {0}",
+            "count positions from the start, or export with dynamo=True"}},
+    {finds<findSignedDistances>,
+     "no notes; a root of a sum of odd powers of differences",
+     "",
+     {},
+     Saying{Certainty::Assumed,
+            "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), "
+            "without their absolute values, which count at these orders: {0}",
+            "write (a - b).abs(), or export with dynamo=True"}},
+    {finds<findOwnFunctions>,
+     "stack traces, or a name, of a `torch.autograd.Function`",
+     "",
+     {},
+     Saying{Certainty::Inferred,
+            "the program computes {0} in a torch.autograd.Function, and no file holds its backward pass: the gradient "
+            "is that of its forward pass",
+            "write it with .detach(): h.detach() * (1 + s) - h * s turns the gradient of h round"}},
+    {restores<restoreScatterMeans>,
+     "`scatter_reduce` with `mean` in notes",
+     "a count of what was scattered, and the quotient",
+     Saying{Certainty::Stated,
+            "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an "
+            "operator that does not; they are put back: {0}",
+            "write sums and counts (scatter_add) and their quotient"},
+     {}},
+    {restores<restorePoolDivisors>,
+     "`divisor_override` in notes",
+     "the factor kernel size / divisor",
+     Saying{Certainty::Stated,
+            "the program divides what it pools by a number of its own (divisor_override), and its exporter wrote "
+            "averages without a word; it is put back: {0}",
+            "pool without divisor_override, and multiply by kernel size / divisor"},
+     {}},
+    {restores<restoreLostReductions>,
+     "readers, or the program's outputs, name the sum or mean of a loss",
+     "the sum or mean over all dimensions",
+     Saying{Certainty::Inferred,
+            "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced "
+            "over all dimensions again: {0}",
+            "export with optimize=False to keep the program's own reduction"},
+     {}},
+    {restores<restoreDroppedEpsilons>,
+     "`Log`, `Sqrt`, `Pow`, `Reciprocal` and quotients that name a sum which is gone",
+     "the addition of 1e-8",
+     Saying{Certainty::Assumed,
+            "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at "
+            "zero; 1e-8 is added again: {0}",
+            "export with optimize=False to keep the program's own number"},
+     {}},
+};
+
+static const Recovery afterParameters[] = {
+    // Copies of modules, which are apart now, draw for themselves.
+    {restoreDraws, "readers name a value that is gone, computed of a `Dropout` or of a batch norm in training form",
+     "the nodes from the draw on, once more",
+     Saying{Certainty::Inferred,
+            "the exporter merged what the program computes of several draws of dropout, or of several runs of a batch "
+            "norm; they are drawn apart again: {0}",
+            "export with optimize=False"},
+     Saying{Certainty::Assumed,
+            "the exporter merged what the program computes of dropped or normalized values, and the file does not tell "
+            "whether of several draws, or of several runs of a batch norm: one is made for {0}",
+            "export with optimize=False"}},
+    {restoreLookupFrequency, "`scale_grad_by_freq` in notes", "the division of each row's gradient by its look-ups",
+     Saying{Certainty::Stated,
+            "the program divides gradients of embeddings by how often a row is looked up (scale_grad_by_freq), for "
+            "which ONNX has no word; that is put back: {0}",
+            "export with scale_grad_by_freq=False to train without it"},
+     Saying{Certainty::Stated,
+            "the program divides gradients by how often a row is looked up (scale_grad_by_freq), for which ONNX has no "
+            "word, and the file does not tell where rows are: it is trained without that in {0}",
+            "export with scale_grad_by_freq=False to train so everywhere"}},
+    {finds<findDetachedTwins>,
+     "readers name a value that is gone, next to a detached one",
+     "",
+     {},
+     Saying{Certainty::Assumed,
+            "the exporter merged what the program detaches with what it computes alike of other values, and the file "
+            "does not tell what is detached in {0}",
+            "export with optimize=False"}},
+    {finds<findRepeatedLayers>,
+     "readers name a value that is gone, of a layer that ran on the same values",
+     "",
+     {},
+     Saying{Certainty::Assumed,
+            "the program runs layers again on the same values, and the exporter merged the two runs: gradients flow "
+            "through both, unless one is without gradients (torch.no_grad), which the file does not tell: {0}",
+            "write .detach() in place of torch.no_grad(), and export with optimize=False"}},
+    {restores<restoreLabelSmoothing>,
+     "`label_smoothing` of `cross_entropy_loss` in notes",
+     "the smoothed loss",
+     Saying{Certainty::Stated,
+            "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives other "
+            "losses; it is put back: {0}",
+            "export with label_smoothing=0 to train without it"},
+     {}},
+};
+
+/// Whether the layer's parameters are listed with a projection (`weight_hr_l0`).
+static bool projectsState(const ::onnx::NodeProto &node, const Signature &signature) {
+  if (node.op_type() != "LSTM")
+    return false;
+  const std::vector<std::string> operands = findProgramOperands(node);
+  return llvm::any_of(signature.getEntries(), [&](const SignatureEntry &entry) {
+    return leafOf(entry.target).starts_with("weight_hr_l") && llvm::is_contained(operands, entry.placeholder);
+  });
+}
+
+template <bool (*holds)(const ::onnx::NodeProto &)>
+static bool ofNode(const ::onnx::NodeProto &node, const Signature &) {
+  return holds(node);
+}
+
+static const LostMeaning lostMeanings[] = {
+    {projectsState, "`weight_hr_l0` among an `LSTM`'s parameters",
+     "the program's LSTM projects its state (proj_size), for which ONNX has no word: the file holds another layer",
+     "use an LSTM without proj_size and a linear layer after it, or write its steps with linear layers, and export "
+     "again"},
+    {[](const ::onnx::NodeProto &node, const Signature &) { return isMeanOfScatter(node) && node.output_size() != 0; },
+     "`scatter_reduce` with `mean` in notes, in a form that cannot be counted",
+     "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an operator "
+     "that does not",
+     "write sums and counts (scatter_add) and their quotient, and export again"},
+    {ofNode<shortensRows>, "`max_norm` of an embedding in notes",
+     "the program keeps the rows of this embedding below a length (max_norm) and writes them back before it reads "
+     "them, which is no part of a training step",
+     "export without max_norm; compute what shortens the rows from the embedding's result where it should be trained "
+     "through"},
+    {ofNode<lacksDivisor>, "`divisor_override` in notes, with `ceil_mode`",
+     "the program divides what it pools by a number of its own (divisor_override), and its exporter wrote averages "
+     "without a word",
+     "pool without divisor_override, multiply by kernel size / divisor, and export again"},
+};
+
+static void warn(const Names &names, const std::optional<Saying> &saying, Report &report) {
+  assert((saying || names.empty()) && "a rule returns names of which nothing is said");
+  if (!names.empty())
+    report.warningAt(names.front(), saying->certainty, llvm::formatv(saying->words, llvm::join(names, ", ")).str(),
+                     saying->remedy, names);
+}
+
+static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &report) {
+  for (const Recovery &rule : rules) {
+    const Recovered names = rule.apply(graph);
+    warn(names.restored, rule.restored, report);
+    warn(names.unknown, rule.unknown, report);
+  }
+}
+
+/// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
+static void reportLostMeanings(const GraphProto &graph, Report &report) {
+  const Signature signature(graph);
+  for (const LostMeaning &meaning : lostMeanings) {
+    llvm::StringSet<> known; // some operations are several nodes each
+    for (const ::onnx::NodeProto &node : graph.node())
+      if (meaning.holds(node, signature) && known.insert(findProgramNote(node)).second)
+        report.errorAt(FailureKind::Unsupported, nodeLabel(node), meaning.words, meaning.remedy);
+  }
+}
+
+void lowtide::restoreOperations(GraphProto &graph, Report &report) {
+  apply(operations, graph, report);
+  reportLostMeanings(graph, report);
+}
+
+void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) { apply(afterParameters, graph, report); }
+
+/// `stated: put back`, of the warnings of a rule.
+static std::string describeSaying(const Recovery &rule) {
+  std::string text;
+  for (const auto &[saying, what] :
+       {std::pair(&rule.restored, "what is put back"), std::pair(&rule.unknown, "what is not")})
+    if (*saying)
+      text += (text.empty() ? "" : ", and ") +
+              llvm::formatv("{0} ({1})", what, stringifyCertainty((*saying)->certainty)).str();
+  return text.empty() ? "nothing" : "a warning names " + text;
+}
+
+void lowtide::printRecoveries(llvm::raw_ostream &os) {
+  auto print = [&](llvm::ArrayRef<Recovery> rules) {
+    for (const Recovery &rule : rules)
+      os << "| " << rule.evidence << " | " << (*rule.restores ? rule.restores : "–") << " | " << describeSaying(rule)
+         << " |\n";
+  };
+  os << "| evidence | what is put back | what is said |\n| --- | --- | --- |\n";
+  print(operations);
+  for (const LostMeaning &meaning : lostMeanings)
+    os << "| " << meaning.evidence << " | – | refused: " << meaning.words << " |\n";
+  print(afterParameters);
+}

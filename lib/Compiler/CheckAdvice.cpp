@@ -103,8 +103,9 @@ Failure Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) {
     if (info.certainty == Certainty::Assumed)
       guessed.push_back("'" + info.name + "'");
   const unsigned numWarnings = diagnostics.countWarnings();
-  const auto numGuesses = llvm::count_if(
-      file->getReport().getFindings(), [](const Finding &finding) { return finding.certainty == Certainty::Assumed; });
+  const auto numGuesses = llvm::count_if(file->getReport().getFindings(), [](const Finding &finding) {
+    return finding.getCertainty() == Certainty::Assumed;
+  });
   if (guessed.empty() && !numWarnings)
     return {};
   constexpr size_t mostNamed = 8;

@@ -154,8 +154,8 @@ static void reportFindings(ArrayRef<Finding> findings, llvm::raw_ostream &os) {
   Table table;
   table.add({"certainty", "where", "what"});
   for (const Finding &finding : findings)
-    table.add({stringifyCertainty(finding.certainty).str(), finding.where.empty() ? "the file" : finding.where,
-               finding.message});
+    table.add({stringifyCertainty(finding.getCertainty()).str(), finding.where.empty() ? "the file" : finding.where,
+               finding.describe()});
   table.print(os);
 }
 

@@ -93,11 +93,12 @@ FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &opti
     json::Array names;
     for (const std::string &name : finding.names)
       names.push_back(json::fixUTF8(name));
-    findings.push_back(json::Object{{"certainty", stringifyCertainty(finding.certainty)},
+    findings.push_back(json::Object{{"kind", stringifyFindingKind(finding.kind)},
+                                    {"certainty", stringifyCertainty(finding.getCertainty())},
                                     {"names", std::move(names)},
                                     {"where", json::fixUTF8(finding.where)},
-                                    {"message", json::fixUTF8(finding.message)},
-                                    {"remedy", json::fixUTF8(finding.remedy)}});
+                                    {"message", json::fixUTF8(finding.describe())},
+                                    {"remedy", json::fixUTF8(finding.describeRemedy())}});
   }
   for (const OperatorGroup &group : groupOperators(file.getModel())) {
     json::Array reasons;

@@ -107,8 +107,7 @@ LogicalResult OnnxFile::prepare() {
   if (getOpset() >= 21)
     unpackInitializers(*model->mutable_graph());
   if (model->has_graph() && sortNodes(*model->mutable_graph(), limits.subgraphDepth))
-    report->warningAt(model->graph().name(), Certainty::Stated,
-                      "nodes were listed before what they read; they are put in order");
+    report->add({FindingKind::NodesReordered, model->graph().name()});
   if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))
     return failure();
   if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))

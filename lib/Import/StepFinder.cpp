@@ -114,13 +114,11 @@ LogicalResult StepFinder::joinAlgorithm() {
   if (model.training_info_size() == 0)
     return success();
   if (model.training_info_size() > 1)
-    report.warningAt(graph.name(), Certainty::Stated,
-                     "the model has " + Twine(model.training_info_size()) + " training steps; the first one is taken");
+    report.add(
+        {FindingKind::TrainingsSkipped, graph.name(), {}, {{"number", std::to_string(model.training_info_size())}}});
   const TrainingInfoProto &info = model.training_info(0);
   if (info.initialization().node_size())
-    report.warningAt(graph.name(), Certainty::Stated,
-                     "training starts from the values in the file: its initialization is not run",
-                     "lowtide-run --init=random:SEED draws fresh ones");
+    report.add({FindingKind::InitializationSkipped, graph.name()});
   llvm::StringSet<> inference;
   for (const TensorProto &tensor : graph.initializer())
     inference.insert(tensor.name());

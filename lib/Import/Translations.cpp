@@ -131,6 +131,12 @@ void lowtide::registerImportTranslations() {
         printRecoveries(os);
         return success();
       });
+  static TranslateRegistration findings(
+      "print-findings", "print the kinds of differences between files and their programs, whatever the input",
+      [](const std::shared_ptr<llvm::SourceMgr> &, llvm::raw_ostream &os, MLIRContext *) {
+        printFindings(os);
+        return success();
+      });
   static TranslateRegistration unfoldings(
       "print-unfoldings", "print the rules that take parameters out of what exporters evaluated, whatever the input",
       [](const std::shared_ptr<llvm::SourceMgr> &, llvm::raw_ostream &os, MLIRContext *) {

@@ -91,9 +91,5 @@ void lowtide::reportLearnedMoments(ModelView &file, ArrayRef<InitializerInfo> in
       names.push_back(info.name);
   }
   if (!names.empty())
-    file.getReport().warningAt(names.front(), Certainty::Assumed,
-                               "a mean or deviation that measures no input is taken for a buffer by its name, and is "
-                               "not trained: " +
-                                   join(names, ", "),
-                               "train what is a parameter: --params=+" + names.front(), names);
+    file.getReport().add({FindingKind::MomentsNotTrained, names.front(), names, {{"name", names.front()}}});
 }

@@ -71,11 +71,13 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
 
 static void warnOfFolded(ModelView &file, const std::vector<std::string> &modules, StringRef remedy) {
   if (!modules.empty())
-    file.getReport().warningAt(modules.front(), Certainty::Inferred,
-                               Twine(modules.size()) +
-                                   (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
-                                   " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
-                               remedy, modules);
+    file.getReport().add({FindingKind::NormsFolded,
+                          modules.front(),
+                          modules,
+                          {{"batch normalizations were",
+                            std::to_string(modules.size()) +
+                                (modules.size() == 1 ? " batch normalization was" : " batch normalizations were")},
+                           {"export in training form", remedy.str()}}});
 }
 
 void lowtide::reportFoldedNorms(ModelView &file, std::vector<std::string> modules, StringRef remedy) {
@@ -92,9 +94,8 @@ void lowtide::reportFoldedNorms(ModelView &file) {
       "optimize=False), or train the file as the exporter wrote it";
   warnOfFolded(file, folded.certain, remedy);
   if (!folded.likely.empty())
-    file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
-                               "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
-                               "normalization into them: if the program has one there, it cannot be trained: " +
-                                   llvm::join(folded.likely, ", "),
-                               remedy, folded.likely);
+    file.getReport().add({FindingKind::NormsPerhapsFolded,
+                          folded.likely.front(),
+                          folded.likely,
+                          {{"export in training form", remedy.str()}}});
 }

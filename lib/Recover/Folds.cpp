@@ -250,18 +250,9 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, std:
     }
   }
   if (!viewed.empty())
-    file.getReport().warningAt(viewed.front(), Certainty::Inferred,
-                               "parameters are in the file in the shape in which the program views them, and their own "
-                               "is not; they are trained alike, and saved in that shape: " +
-                                   llvm::join(viewed, ", "),
-                               "export with optimize=False to have their own shape", {viewed.begin(), viewed.end()});
+    file.getReport().add({FindingKind::ParametersViewed, viewed.front().str(), {viewed.begin(), viewed.end()}});
   if (!parts.empty())
-    file.getReport().warningAt(
-        parts.front(), Certainty::Stated,
-        "the file holds of parameters only what the program takes by index; that is trained, and "
-        "saved in its own shape: " +
-            llvm::join(parts, ", "),
-        "export with optimize=False to have them whole", {parts.begin(), parts.end()});
+    file.getReport().add({FindingKind::ParametersIndexed, parts.front().str(), {parts.begin(), parts.end()}});
   for (InitializerInfo &info : infos)
     if (info.role == InitializerRole::Parameter && info.sourceRows && atBuffers.contains(info.tensor)) {
       info.certainty = Certainty::Assumed;
@@ -269,11 +260,7 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, std:
       names.push_back(info.name);
     }
   if (!names.empty())
-    file.getReport().warningAt(names.front(), Certainty::Assumed,
-                               "tables were evaluated at positions that a buffer of the program held, which the file "
-                               "does not: their rows are taken to be the first ones, and saved as those: " +
-                                   llvm::join(names, ", "),
-                               "export with optimize=False", {names.begin(), names.end()});
+    file.getReport().add({FindingKind::RowsAtPositions, names.front().str(), {names.begin(), names.end()}});
 }
 
 /// Whether matrix `part`, or its transpose, is at the start or at the end of matrix `whole` along either dimension.

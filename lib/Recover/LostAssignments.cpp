@@ -52,16 +52,7 @@ void lowtide::reportLostAssignments(ModelView &file, const Signature &signature,
   LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
   llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
   if (!lost.withoutValue.empty())
-    file.getReport().warningAt(lost.withoutValue.front(), Certainty::Stated,
-                               "the program assigns buffers, and the exporter dropped what it assigns: they keep "
-                               "the values of the file: " +
-                                   join(lost.withoutValue, ", "),
-                               "let the program assign a buffer before it reads it, and export with optimize=False",
-                               lost.withoutValue);
+    file.getReport().add({FindingKind::AssignmentsLost, lost.withoutValue.front(), lost.withoutValue});
   if (!lost.withoutBuffer.empty())
-    file.getReport().warningAt(lost.withoutBuffer.front(), Certainty::Stated,
-                               "the program assigns buffers, and the exporter evaluated what reads them: the step "
-                               "computes with their first values for ever: " +
-                                   join(lost.withoutBuffer, ", "),
-                               "export with optimize=False", lost.withoutBuffer);
+    file.getReport().add({FindingKind::AssignedEvaluated, lost.withoutBuffer.front(), lost.withoutBuffer});
 }

@@ -147,10 +147,5 @@ void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {
       bare.push_back(*module);
   }
   if (hasBiases && !bare.empty())
-    graph.addDoubt(
-        bare.front(), false,
-        "linear layers have no bias in a file that onnx-simplifier cleaned, which drops biases of zeros: if the "
-        "program has them, they are not trained: " +
-            join(bare, ", "),
-        {bare.begin(), bare.end()});
+    graph.addDoubt({FindingKind::BiasesPerhapsRemoved, bare.front(), {bare.begin(), bare.end()}});
 }

@@ -25,8 +25,6 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 
-static constexpr StringLiteral remedy = "compile the exporter's own file: the cleaner is not needed";
-
 /// Whether the node gives a value that was one of several results of an operation (`getitem_4`), and is no part of such
 /// an operation (`node_native_dropout__1`): a cleaner took the operation away and left its result's name.
 static bool tookResultName(const NodeProto &node) {
@@ -106,9 +104,9 @@ public:
     names.push_back(value.str());
     texts.push_back(nodes.empty() ? value.str() : (value + " (" + nodes + ")").str());
   }
-  void warn(Report &report, Certainty certainty, const Twine &message) const {
+  void warn(Report &report, FindingKind kind) const {
     if (!names.empty())
-      report.warningAt(names.front(), certainty, message + ": " + join(texts, ", "), remedy, names);
+      report.add({kind, names.front(), names, {{"names", join(texts, ", ")}}});
   }
 
 private:
@@ -150,10 +148,7 @@ static NamedValues findRemovedDropout(const ModelProto &model) {
 }
 
 void lowtide::reportRemovedDropout(ModelView &file) {
-  findRemovedDropout(file.getModel())
-      .warn(file.getReport(), Certainty::Inferred,
-            "a cleaner removed operations that change nothing outside of training, as dropout does; the file holds "
-            "names of their results only, and is trained without them");
+  findRemovedDropout(file.getModel()).warn(file.getReport(), FindingKind::DropoutRemoved);
 }
 
 /// Whether a cleaner fuses no operation by element into one of this kind, and none of these into its result.
@@ -233,18 +228,9 @@ static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &gra
 
 void lowtide::reportRemovedArithmetic(ModelView &file) {
   if (std::vector<std::string> bare = findBareGroupNorms(file.getModel().graph()); !bare.empty())
-    file.getReport().warningAt(bare.front(), Certainty::Assumed,
-                               "a cleaner removed the scales of ones or shifts of zeros of group norms; unless the "
-                               "program has none there, its parameters are not trained: " +
-                                   join(bare, ", "),
-                               remedy, bare);
+    file.getReport().add({FindingKind::NormScalesRemoved, bare.front(), bare});
   if (std::vector<std::string> removed = findRemovedArithmetic(file.getModel().graph()); !removed.empty())
-    file.getReport().warningAt(removed.front(), Certainty::Assumed,
-                               "a cleaner evaluated sums and products, or removed them, for they did nothing to the "
-                               "first values of what they read; parameters among these (a gate of ones, a "
-                               "log-variance of zeros) are not trained: " +
-                                   join(removed, ", "),
-                               remedy, removed);
+    file.getReport().add({FindingKind::ArithmeticRemoved, removed.front(), removed});
 }
 
 /// Whether a cleaner wrote a file of PyTorch's old exporter again: that states no types of inner values.
@@ -260,15 +246,10 @@ void lowtide::reportLostNotes(ModelView &file, ArrayRef<InitializerInfo> infos) 
   const bool areNodesNoted =
       any_of(file.getModel().graph().node(), [](const NodeProto &node) { return !findProgramNote(node).empty(); });
   if (cleaner != Cleaner::None)
-    file.getReport().warningAt(
-        "", Certainty::Inferred,
-        "PyTorch's exporter wrote this file, and " + describeCleaner(cleaner) + " removed " +
-            (areNodesNoted
-                 ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
-                   "it does not train, is not known"
-                 : "its notes: what the program detaches, assigns to buffers, drops within attention or does "
-                   "not train is not known, and not done"),
-        remedy);
+    file.getReport().add({areNodesNoted ? FindingKind::SignatureRemoved : FindingKind::NotesRemoved,
+                          "",
+                          {},
+                          {{"a cleaner", describeCleaner(cleaner).str()}}});
   // In files of the old exporter modules tell whose a layer's weight is.
   auto mayBeMerged = [&](const InitializerUse &use) {
     return cleaner != Cleaner::None || operandLeaf(*use.node, use.operand).empty();
@@ -287,10 +268,6 @@ void lowtide::reportLostNotes(ModelView &file, ArrayRef<InitializerInfo> infos) 
              info.getNumElements() > 0 && isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false))
       shared.add(info.name, join(readers, ", "));
   }
-  unnamed.warn(file.getReport(), Certainty::Inferred,
-               "tensors are trained under names that the program does not have, for the exporter evaluated them from "
-               "parameters, and nothing tells from which");
-  shared.warn(file.getReport(), Certainty::Assumed,
-              "several operations read one tensor, all of whose numbers are equal: perhaps parameters that began equal "
-              "were merged; they are trained as one");
+  unnamed.warn(file.getReport(), FindingKind::NamesOfValues);
+  shared.warn(file.getReport(), FindingKind::PerhapsMerged);
 }

@@ -104,18 +104,12 @@ void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto
   if (lost.empty())
     return;
   if (!parts.empty())
-    graph.addDoubt(part, false,
-                   "the exporter took " + llvm::join(parts, ", ") +
-                       " apart and dropped operations that did nothing to the first values of what they read (" +
-                       llvm::join(lost, ", ") +
-                       " of the program): elements that they read are not in the file and not trained, and the file "
-                       "does not tell the shape of the whole",
-                   {parts.begin(), parts.end()});
+    graph.addDoubt(
+        {FindingKind::ElementsLost, part, {parts.begin(), parts.end()}, {{"operations", llvm::join(lost, ", ")}}});
   if (neutral.empty())
     return;
-  graph.addDoubt(neutral.front(), false,
-                 "the exporter dropped operations that did nothing to the first values of what they read (" +
-                     llvm::join(lost, ", ") + " of the program), perhaps to those of " + llvm::join(neutral, ", ") +
-                     ": then these are trained without them",
-                 {neutral.begin(), neutral.end()});
+  graph.addDoubt({FindingKind::OperationsLost,
+                  neutral.front(),
+                  {neutral.begin(), neutral.end()},
+                  {{"operations", llvm::join(lost, ", ")}}});
 }

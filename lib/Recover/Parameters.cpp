@@ -37,18 +37,6 @@ StringRef lowtide::stringifyRole(InitializerRole role) {
   return "";
 }
 
-StringRef lowtide::stringifyCertainty(Certainty certainty) {
-  switch (certainty) {
-  case Certainty::Stated:
-    return "stated";
-  case Certainty::Inferred:
-    return "inferred";
-  case Certainty::Assumed:
-    return "assumed";
-  }
-  return "";
-}
-
 int64_t InitializerInfo::getNumElements() const { return checkedElements(dims).value_or(0); }
 
 bool lowtide::fillsBias(const ModelView &file, const TensorFacts &facts) {
@@ -190,10 +178,10 @@ static void freezeSinusoids(ModelView &file, std::vector<InitializerInfo> &infos
     frozen.push_back(info.name);
   }
   if (!frozen.empty())
-    file.getReport().warningAt(frozen.front(), Certainty::Assumed,
-                               "parameters of the program hold sinusoids and are not trained: " +
-                                   llvm::join(frozen, ", "),
-                               "train them all the same: --params=+" + frozen.front(), {frozen.begin(), frozen.end()});
+    file.getReport().add({FindingKind::SinusoidsNotTrained,
+                          frozen.front().str(),
+                          {frozen.begin(), frozen.end()},
+                          {{"name", frozen.front().str()}}});
 }
 
 /// What was taken apart by an assumption is said.
@@ -207,32 +195,28 @@ static void reportAssumed(ModelView &file, ArrayRef<InitializerInfo> infos) {
     names.push_back(info.name);
   }
   if (!names.empty())
-    file.getReport().warningAt(where, Certainty::Assumed,
-                               "parameters were taken out of what the exporter evaluated, and the file does not tell "
-                               "everything about them: " +
-                                   llvm::join(names, ", "),
-                               "lowtide check says what was assumed; export with optimize=False or "
-                               "do_constant_folding=False",
-                               names);
+    file.getReport().add({FindingKind::TakenApart, where, names});
 }
 
 /// What exporters merged and the file does not tell apart, unless it is frozen.
 static LogicalResult reportDoubts(ModelView &file, ArrayRef<InitializerInfo> infos) {
   bool isFatal = false;
   for (const UnfoldedDoubt &doubt : file.getUnfolded().doubts) {
-    bool isFrozen = llvm::any_of(infos, [&](const InitializerInfo &info) {
-      return info.tensor == doubt.tensor && info.role != InitializerRole::Parameter;
+    Finding finding = doubt.finding;
+    const bool isFrozen = llvm::any_of(infos, [&](const InitializerInfo &info) {
+      return info.tensor == finding.where && info.role != InitializerRole::Parameter;
     });
     if (isFrozen)
       continue;
-    bool hasNotes = Signature(file.getModel().graph()).isPresent();
-    bool isHeld = llvm::any_of(infos, [&](const InitializerInfo &info) { return info.tensor == doubt.tensor; });
-    std::string remedy = std::string("export with ") + (hasNotes ? "optimize=False" : "do_constant_folding=False") +
-                         (isHeld ? ", or freeze it: --frozen " + doubt.tensor : "");
+    const bool hasNotes = Signature(file.getModel().graph()).isPresent();
+    const bool isHeld = llvm::any_of(infos, [&](const InitializerInfo &info) { return info.tensor == finding.where; });
+    finding.places.emplace_back("optimize=False or do_constant_folding=False",
+                                (hasNotes ? "optimize=False" : "do_constant_folding=False") +
+                                    (isHeld ? ", or freeze it: --frozen " + finding.where : std::string()));
     if (doubt.isFatal)
-      file.getReport().errorAt(FailureKind::Unsupported, doubt.tensor, doubt.message, remedy);
+      file.getReport().errorAt(FailureKind::Unsupported, finding.where, finding.describe(), finding.describeRemedy());
     else
-      file.getReport().warningAt(doubt.tensor, Certainty::Assumed, doubt.message, remedy, doubt.names);
+      file.getReport().add(std::move(finding));
     isFatal |= doubt.isFatal;
   }
   return failure(isFatal);

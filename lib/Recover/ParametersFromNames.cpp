@@ -439,10 +439,14 @@ public:
 
 private:
   using Names = SmallVector<std::string>;
-  void warn(const Names &names, const Twine &message, const Twine &remedy) const {
+  void warn(FindingKind kind, const Names &names, StringRef folding, StringRef training) const {
     if (!names.empty())
-      file.getReport().warningAt(names.front(), Certainty::Assumed, message + ": " + llvm::join(names, ", "), remedy,
-                                 {names.begin(), names.end()});
+      file.getReport().add({kind,
+                            names.front(),
+                            {names.begin(), names.end()},
+                            {{"number", std::to_string(names.size())},
+                             {"export with do_constant_folding=False", folding.str()},
+                             {"export in training form", training.str()}}});
   }
 
   ModelView &file;
@@ -486,44 +490,30 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
       isTensorFlow ? "export a function that calls the model with training=True, without dropout"
                    : "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
   if (!apart.empty())
-    file.getReport().warningAt(
-        first, Certainty::Assumed,
-        "layers that began with equal weights were merged by the exporter; they are trained apart: " +
-            llvm::join(apart, ", "),
-        "tie what the program ties: --rename <its name>=<name of the other>; " +
-            (isTensorFlow ? "or begin with unlike numbers" : unfoldTraining),
-        apart);
-  warn(shared,
-       "several layers read one evaluated tensor and are trained as tied; perhaps the exporter merged weights that "
-       "began "
-       "equal",
+    file.getReport().add(
+        {FindingKind::LayersApart,
+         first.str(),
+         apart,
+         {{"or export in training form", isTensorFlow ? "or begin with unlike numbers" : unfoldTraining.str()}}});
+  const std::string plain = unfold.str();
+  warn(FindingKind::LayersTied, shared, plain, unfoldTraining);
+  warn(FindingKind::EvaluatedTrained, trained,
+       plain + (isTensorFlow ? "" : ", or freeze what is a buffer: --frozen <initializer>"), unfoldTraining);
+  warn(FindingKind::EvaluatedWeights, computed, plain, unfoldTraining);
+  warn(FindingKind::FormulasNotTrained, tables, plain, unfoldTraining);
+  warn(FindingKind::EvaluatedNotTrained, frozen,
+       plain + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params=+<initializer>"),
        unfoldTraining);
-  warn(trained,
-       Twine(trained.size()) +
-           " initializers were evaluated by the exporter, and seem to come from parameters; they are trained",
-       unfold + (isTensorFlow ? "" : ", or freeze what is a buffer: --frozen <initializer>"));
-  warn(computed,
-       "weights are symmetric, or hold zeros among other numbers: perhaps the exporter evaluated them from parameters "
-       "(a mask, w + wᵀ); they are trained themselves",
-       unfold);
-  warn(tables, "tables that formulas wrote, and frequencies of features, are taken for buffers and not trained",
-       "train what is a parameter: --params=+<initializer>; the exporter that writes notes (dynamo=True) says which "
-       "are");
-  warn(frozen,
-       Twine(frozen.size()) +
-           " initializers were evaluated by the exporter, perhaps from parameters; they are not trained",
-       unfold + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params=+<initializer>"));
   if (!convolutions.empty())
-    file.getReport().warningAt(folded, Certainty::Assumed,
-                               "batch normalization (or what else was computed from the weights) was folded into "
-                               "convolutions and cannot be trained: " +
-                                   llvm::join(convolutions, ", "),
-                               unfoldTraining, {convolutions.begin(), convolutions.end()});
+    file.getReport().add({FindingKind::ConvolutionsFolded,
+                          folded,
+                          {convolutions.begin(), convolutions.end()},
+                          {{"export in training form", unfoldTraining.str()}}});
   else if (!folded.empty())
-    file.getReport().warningAt(folded, Certainty::Assumed,
-                               "initializer " + quoteName(folded) +
-                                   " and perhaps others were folded by the exporter; their names are guessed",
-                               unfold + ", or name them: --rename <initializer>=<name>");
+    file.getReport().add({FindingKind::NamesGuessed,
+                          folded,
+                          {},
+                          {{"initializer", quoteName(folded)}, {"export with do_constant_folding=False", plain}}});
 }
 
 void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
@@ -546,9 +536,10 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
                         RoleReason::ListedAfterBuffer);
       if (info.role == InitializerRole::Parameter && lossWeights.contains(info.tensor)) {
         info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Assumed, RoleReason::WeighsLosses);
-        file.getReport().warningAt(part.name, Certainty::Assumed,
-                                   quoteName(part.name) + " only weighs losses; it is taken for a buffer, not trained",
-                                   "train it nevertheless: --params=+" + part.name);
+        file.getReport().add({FindingKind::LossWeightNotTrained,
+                              part.name,
+                              {},
+                              {{"initializer", quoteName(part.name)}, {"name", part.name}}});
       }
       info.uses.assign(part.uses.begin(), part.uses.end());
       if (info.role == InitializerRole::Constant)

@@ -295,11 +295,13 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own
   if (!fault.empty()) {
     info.certainty = Certainty::Assumed;
     info.reason.add({RoleReason::Fault, {fault}});
-    file.getReport().warningAt(fact.tensor->name(), Certainty::Stated,
-                               "initializer " + quoteName(fact.tensor->name()) + " was folded from parameter " +
-                                   quoteName(owner->target) + " and " + fault +
-                                   ": training it is not training the parameter",
-                               "export with optimize=False, or freeze it: --frozen " + owner->target, {owner->target});
+    file.getReport().add({FindingKind::FoldedFromOne,
+                          fact.tensor->name(),
+                          {owner->target},
+                          {{"initializer", quoteName(fact.tensor->name())},
+                           {"parameter", quoteName(owner->target)},
+                           {"what differs", fault},
+                           {"name", owner->target}}});
   }
   return info;
 }
@@ -315,11 +317,10 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
     std::string names = llvm::join(sources, ", ");
     if (!joinsZeros(fact) && findFoldFault(file, fact, signature).empty())
       return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, {RoleReason::Joined, {names}});
-    file.getReport().warningAt(name, Certainty::Stated,
-                               "initializer " + quoteName(name) + " was folded from several parameters (" + names +
-                                   "): training it is not training them",
-                               "export with optimize=False, or freeze it: --frozen " + name,
-                               {sources.begin(), sources.end()});
+    file.getReport().add({FindingKind::FoldedFromSeveral,
+                          name,
+                          {sources.begin(), sources.end()},
+                          {{"initializer", quoteName(name)}, {"name", name}}});
     return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed, {RoleReason::Combined, {names}});
   }
   if (llvm::any_of(fact.uses, isRunningStatistic))
@@ -519,11 +520,10 @@ void SignatureClassifier::reportDropped() {
       lost.empty()
           ? ""
           : "; operations are gone that did nothing to the first values of what they read: " + llvm::join(lost, ", ");
-  file.getReport().warningAt(names.front(), Certainty::Stated,
-                             "parameters of the program are not in the file, and cannot be trained, unless the "
-                             "program does not use them: " +
-                                 llvm::join(names, ", ") + operations,
-                             "export with optimize=False", {names.begin(), names.end()});
+  file.getReport().add({FindingKind::ParametersLost,
+                        names.front().str(),
+                        {names.begin(), names.end()},
+                        {{"operations that are gone", operations}}});
 }
 
 /// Merged tensors can be taken apart only where each use can be told from the others.

@@ -45,20 +45,11 @@ using ::onnx::GraphProto;
 using Names = std::vector<std::string>;
 
 namespace {
-/// A warning.
-struct Saying {
-  /// Of the fact that something is gone, and of what is put in its place.
-  Certainty certainty;
-  /// Of the names, in the place of {0}.
-  const char *words;
-  const char *remedy;
-};
-
 struct Recovery {
   Recovered (*apply)(GraphProto &graph);
   const char *evidence, *restores;
   /// Of names that came back, and of names about which the file does not tell enough; none: nothing is to be said.
-  std::optional<Saying> restored, unknown;
+  std::optional<FindingKind> restored, unknown;
 };
 
 /// An operation that means something else than the operators that stand for it, and that nothing can be put back for.
@@ -167,160 +158,86 @@ static const Recovery operations[] = {
      "`dropout_p` of `scaled_dot_product_attention`",
      "`Dropout` of the weights; an `Attention` node holds none",
      {},
-     Saying{Certainty::Stated,
-            "the program drops attention weights, and the file does not hold them: attention trains without dropout in "
-            "{0}",
-            "export with optimize=False and an opset_version below 23"}},
+     FindingKind::AttentionDropoutLost},
     {finds<detachBlocks>,
      "stack traces of code that the exporter put in place of a block with a mode",
      "`detach` of what the blocks made",
      {},
-     Saying{Certainty::Assumed,
-            "the program computes {0} in a block of torch.autocast or torch.no_grad, and the file does not tell which: "
-            "gradients flow through",
-            "write .detach() where there are none, and export again"}},
-    {finds<restoreAllDetached>,
-     "readers that name a value `detach`",
-     "`detach`",
-     {},
-     Saying{Certainty::Assumed,
-            "the program detaches values, and the file does not tell which they are: gradients flow through {0}",
-            "export with optimize=False"}},
+     FindingKind::BlockModeUnknown},
+    {finds<restoreAllDetached>, "readers that name a value `detach`", "`detach`", {}, FindingKind::DetachLost},
     {restores<splitDetached>,
      "readers that name a value that was merged with a detached one",
      "the value without `detach`",
-     Saying{Certainty::Assumed,
-            "the program computes {0} like values after a detach that the exporter removed, and the two were merged: "
-            "it is taken not to be detached there, and in a difference of two values, to detach the other",
-            "export with optimize=False"},
+     FindingKind::DetachedApart,
      {}},
-    {finds<findSelfDifferences>,
-     "`x − x`, `x / x`",
-     "",
-     {},
-     Saying{Certainty::Assumed,
-            "a value and itself are subtracted or divided, as where the program detaches one of the two and its "
-            "exporter does not tell: no gradient flows through {0}",
-            "export with dynamo=True and optimize=False"}},
+    {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
      "no notes; `h + (q − h)`, one of the two made of the other",
      "`detach` of the difference",
-     Saying{Certainty::Assumed,
-            "the program adds to a value the difference to it of what is made of it, as straight-through estimators "
-            "do, and its exporter does not tell that the difference is detached; it is taken to be: {0}",
-            "export with dynamo=True, whose notes tell"},
+     FindingKind::StraightThrough,
      {}},
     {finds<findJoinedProjections>,
      "`com.microsoft.Attention`, `MultiHeadAttention` with `…_qkv_weight`, `…_qkv_bias`",
      "",
      {},
-     Saying{Certainty::Inferred,
-            "onnxruntime joined weights and biases of queries, keys and values; they are trained as one tensor, by "
-            "another name and in another order: the same for optimizers that treat each element by itself: {0}",
-            "compile the exporter's own file: the fusion is not needed"}},
+     FindingKind::ProjectionsJoined},
     {finds<findNegativePositions>,
      "no notes; positions of several dimensions added up, negative ones among them",
      "",
      {},
-     Saying{Certainty::Inferred,
-            "the program indexes by several tensors, one of them with negative positions, and its exporter added them "
-            "up as if they counted from the start: other elements are read than the program reads (onnxruntime reads "
-            "the same) for {0}",
-            "count positions from the start, or export with dynamo=True"}},
+     FindingKind::NegativePositions},
     {finds<findSignedDistances>,
      "no notes; a root of a sum of odd powers of differences",
      "",
      {},
-     Saying{Certainty::Assumed,
-            "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), "
-            "without their absolute values, which count at these orders: {0}",
-            "write (a - b).abs(), or export with dynamo=True"}},
+     FindingKind::SignedDistances},
     {finds<findOwnFunctions>,
      "stack traces, or a name, of a `torch.autograd.Function`",
      "",
      {},
-     Saying{Certainty::Inferred,
-            "the program computes {0} in a torch.autograd.Function, and no file holds its backward pass: the gradient "
-            "is that of its forward pass",
-            "write it with .detach(): h.detach() * (1 + s) - h * s turns the gradient of h round"}},
+     FindingKind::OwnBackwardLost},
     {restores<restoreScatterMeans>,
      "`scatter_reduce` with `mean` in notes",
      "a count of what was scattered, and the quotient",
-     Saying{Certainty::Stated,
-            "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an "
-            "operator that does not; they are put back: {0}",
-            "write sums and counts (scatter_add) and their quotient"},
+     FindingKind::ScatterMeansRestored,
      {}},
     {restores<restorePoolDivisors>,
      "`divisor_override` in notes",
      "the factor kernel size / divisor",
-     Saying{Certainty::Stated,
-            "the program divides what it pools by a number of its own (divisor_override), and its exporter wrote "
-            "averages without a word; it is put back: {0}",
-            "pool without divisor_override, and multiply by kernel size / divisor"},
+     FindingKind::PoolDivisorsRestored,
      {}},
     {restores<restoreLostReductions>,
      "readers, or the program's outputs, name the sum or mean of a loss",
      "the sum or mean over all dimensions",
-     Saying{Certainty::Inferred,
-            "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced "
-            "over all dimensions again: {0}",
-            "export with optimize=False to keep the program's own reduction"},
+     FindingKind::ReductionsRestored,
      {}},
     {restores<restoreDroppedEpsilons>,
      "`Log`, `Sqrt`, `Pow`, `Reciprocal` and quotients that name a sum which is gone",
      "the addition of 1e-8",
-     Saying{Certainty::Assumed,
-            "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at "
-            "zero; 1e-8 is added again: {0}",
-            "export with optimize=False to keep the program's own number"},
+     FindingKind::EpsilonsRestored,
      {}},
 };
 
 static const Recovery afterParameters[] = {
     // Copies of modules, which are apart now, draw for themselves.
     {restoreDraws, "readers name a value that is gone, computed of a `Dropout` or of a batch norm in training form",
-     "the nodes from the draw on, once more",
-     Saying{Certainty::Inferred,
-            "the exporter merged what the program computes of several draws of dropout, or of several runs of a batch "
-            "norm; they are drawn apart again: {0}",
-            "export with optimize=False"},
-     Saying{Certainty::Assumed,
-            "the exporter merged what the program computes of dropped or normalized values, and the file does not tell "
-            "whether of several draws, or of several runs of a batch norm: one is made for {0}",
-            "export with optimize=False"}},
+     "the nodes from the draw on, once more", FindingKind::DrawsApart, FindingKind::DrawsUnknown},
     {restoreLookupFrequency, "`scale_grad_by_freq` in notes", "the division of each row's gradient by its look-ups",
-     Saying{Certainty::Stated,
-            "the program divides gradients of embeddings by how often a row is looked up (scale_grad_by_freq), for "
-            "which ONNX has no word; that is put back: {0}",
-            "export with scale_grad_by_freq=False to train without it"},
-     Saying{Certainty::Stated,
-            "the program divides gradients by how often a row is looked up (scale_grad_by_freq), for which ONNX has no "
-            "word, and the file does not tell where rows are: it is trained without that in {0}",
-            "export with scale_grad_by_freq=False to train so everywhere"}},
+     FindingKind::LookUpFrequencyRestored, FindingKind::LookUpFrequencyLost},
     {finds<findDetachedTwins>,
      "readers name a value that is gone, next to a detached one",
      "",
      {},
-     Saying{Certainty::Assumed,
-            "the exporter merged what the program detaches with what it computes alike of other values, and the file "
-            "does not tell what is detached in {0}",
-            "export with optimize=False"}},
+     FindingKind::DetachedTwins},
     {finds<findRepeatedLayers>,
      "readers name a value that is gone, of a layer that ran on the same values",
      "",
      {},
-     Saying{Certainty::Assumed,
-            "the program runs layers again on the same values, and the exporter merged the two runs: gradients flow "
-            "through both, unless one is without gradients (torch.no_grad), which the file does not tell: {0}",
-            "write .detach() in place of torch.no_grad(), and export with optimize=False"}},
+     FindingKind::LayersRepeated},
     {restores<restoreLabelSmoothing>,
      "`label_smoothing` of `cross_entropy_loss` in notes",
      "the smoothed loss",
-     Saying{Certainty::Stated,
-            "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives other "
-            "losses; it is put back: {0}",
-            "export with label_smoothing=0 to train without it"},
+     FindingKind::LabelSmoothingRestored,
      {}},
 };
 
@@ -360,11 +277,10 @@ static const LostMeaning lostMeanings[] = {
      "pool without divisor_override, multiply by kernel size / divisor, and export again"},
 };
 
-static void warn(const Names &names, const std::optional<Saying> &saying, Report &report) {
-  assert((saying || names.empty()) && "a rule returns names of which nothing is said");
+static void warn(const Names &names, std::optional<FindingKind> kind, Report &report) {
+  assert((kind || names.empty()) && "a rule returns names of which nothing is said");
   if (!names.empty())
-    report.warningAt(names.front(), saying->certainty, llvm::formatv(saying->words, llvm::join(names, ", ")).str(),
-                     saying->remedy, names);
+    report.add({*kind, names.front(), names});
 }
 
 static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &report) {
@@ -393,21 +309,22 @@ void lowtide::restoreOperations(GraphProto &graph, Report &report) {
 
 void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) { apply(afterParameters, graph, report); }
 
-/// `stated: put back`, of the warnings of a rule.
-static std::string describeSaying(const Recovery &rule) {
+/// The kinds of findings of a rule.
+static std::string describeFindings(const Recovery &rule) {
   std::string text;
-  for (const auto &[saying, what] :
-       {std::pair(&rule.restored, "what is put back"), std::pair(&rule.unknown, "what is not")})
-    if (*saying)
-      text += (text.empty() ? "" : ", and ") +
-              llvm::formatv("{0} ({1})", what, stringifyCertainty((*saying)->certainty)).str();
+  for (const auto &[kind, what] :
+       {std::pair(rule.restored, "what is put back"), std::pair(rule.unknown, "what is not")})
+    if (kind)
+      text += (text.empty() ? "" : ", and ") + llvm::formatv("{0} (`{1}`, {2})", what, stringifyFindingKind(*kind),
+                                                             stringifyCertainty(getCertainty(*kind)))
+                                                   .str();
   return text.empty() ? "nothing" : "a warning names " + text;
 }
 
 void lowtide::printRecoveries(llvm::raw_ostream &os) {
   auto print = [&](llvm::ArrayRef<Recovery> rules) {
     for (const Recovery &rule : rules)
-      os << "| " << rule.evidence << " | " << (*rule.restores ? rule.restores : "–") << " | " << describeSaying(rule)
+      os << "| " << rule.evidence << " | " << (*rule.restores ? rule.restores : "–") << " | " << describeFindings(rule)
          << " |\n";
   };
   os << "| evidence | what is put back | what is said |\n| --- | --- | --- |\n";

@@ -34,18 +34,16 @@ void Report::errorAt(FailureKind kind, StringRef where, const Twine &message, co
 
 void Report::error(FailureKind kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
 
-void Report::warningAt(StringRef where, Certainty certainty, const Twine &message, const Twine &remedy,
-                       std::vector<std::string> names) {
-  if (names.empty() && !where.empty())
-    names.push_back(where.str());
-  Finding finding{where.str(), message.str(), remedy.str(), std::move(names), certainty};
-  if (!llvm::any_of(findings, [&](const Finding &other) {
-        return other.where == finding.where && other.message == finding.message;
-      }))
+void Report::add(Finding finding) {
+  if (finding.names.empty() && !finding.where.empty())
+    finding.names.push_back(finding.where);
+  {
+    InFlightDiagnostic diag = mlir::emitWarning(locate(finding.where)) << finding.describe();
+    if (std::string note = finding.describeRemedy(); !note.empty())
+      diag.attachNote() << note;
+  }
+  if (!llvm::is_contained(findings, finding))
     findings.push_back(std::move(finding));
-  InFlightDiagnostic diag = mlir::emitWarning(locate(where)) << message.str();
-  if (std::string note = remedy.str(); !note.empty())
-    diag.attachNote() << note;
 }
 
 void Report::finish() {

@@ -100,10 +100,7 @@ ArrayAttr lowtide::listSavedConstants(ModelView &file, ArrayRef<InitializerInfo>
       if (entry.isSaved() && !saved.add(entry.target) && entry.kind == SignatureEntry::Buffer)
         lost.push_back(entry.target);
     if (!lost.empty())
-      file.getReport().warningAt(lost.front(), Certainty::Stated,
-                                 "buffers of the program are not in the file, and checkpoints will lack them: " +
-                                     llvm::join(lost, ", "),
-                                 "load checkpoints into the module with strict=False", {lost.begin(), lost.end()});
+      file.getReport().add({FindingKind::BuffersNotSaved, lost.front().str(), {lost.begin(), lost.end()}});
     return saved.finish();
   }
   if (model.producer_name() != "pytorch" || isOfCurrentExporter(model.graph()))

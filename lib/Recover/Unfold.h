@@ -71,11 +71,8 @@ public:
   /// Adds the node that makes `tensor` of `value`, and of its own data where `map` is -1.
   void addMasked(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<int64_t> map,
                  const std::string &value);
-  /// Says that `tensor` may not be what it is taken for; `isFatal`: that it cannot be. `names`: the parameters and
-  /// layers that the message is about, where the tensor itself is none.
-  void addDoubt(llvm::StringRef tensor, bool isFatal, std::string message, std::vector<std::string> names = {}) {
-    doubts.push_back({tensor.str(), std::move(message), isFatal, std::move(names)});
-  }
+  /// Says that the tensor at `finding` may not be what it is taken for; `isFatal`: that it cannot be.
+  void addDoubt(Finding finding, bool isFatal = false) { doubts.push_back({std::move(finding), isFatal}); }
   /// `tensor` is computed by a node from now on.
   void remove(const ::onnx::TensorProto &tensor) { removed.insert(tensor.name()); }
   bool isRemoved(llvm::StringRef name) const { return removed.contains(name); }

@@ -7,6 +7,7 @@
 
 #include "Makers.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -95,11 +96,11 @@ void Averages::restore(const SignatureEntry &buffer) {
                        {name, "the exporter evaluated a multiple of it as " + name, {}, {"times"}, true});
   graph.addNode("Mul", {buffer.target, graph.addNumber(kept)}, name);
   graph.remove(*image);
-  graph.addDoubt(name, false,
-                 "the exporter evaluated '" + name + "', a multiple of buffer '" + buffer.target +
-                     "', which the program assigns; its factor is taken to be one minus " + std::to_string(*rest) +
-                     ", for the file does not tell it",
-                 {buffer.target});
+  graph.addDoubt(
+      {FindingKind::AverageFactorAssumed,
+       name,
+       {buffer.target},
+       {{"initializer", quoteName(name)}, {"buffer", quoteName(buffer.target)}, {"number", std::to_string(*rest)}}});
 }
 
 void lowtide::unfoldAverages(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {

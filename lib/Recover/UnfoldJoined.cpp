@@ -153,10 +153,7 @@ static std::string nameRest(UnfoldingGraph &graph, const TensorProto &tensor,
                             const std::optional<std::vector<std::string>> &gone) {
   if (gone && !gone->empty()) {
     if (gone->size() > 1)
-      graph.addDoubt(gone->front(), false,
-                     "the exporter joined it with a parameter that the file also holds, in " + tensor.name() +
-                         ", and does not tell which of " + join(*gone, ", ") + " it is",
-                     *gone);
+      graph.addDoubt({FindingKind::JoinedPartAssumed, gone->front(), *gone, {{"initializer", tensor.name()}}});
     return gone->front();
   }
   for (const NodeProto &node : graph.getGraph().node())

@@ -492,11 +492,8 @@ bool MergedNodes::separateTwins(int index) {
     for (auto [node, operand] : reads)
       proto.mutable_node(node)->set_input(operand, name);
     graph.insertNode(index + 1, std::move(copy));
-    graph.addDoubt(input, false,
-                   "the program computes " + name + " like " + value +
-                       " of parameters that began equal, and the exporter " +
-                       "merged the two: it is taken to be computed of " + others.front()->target,
-                   {others.front()->target});
+    graph.addDoubt(
+        {FindingKind::ReaderApart, input, {others.front()->target}, {{"value", name}, {"other value", value}}});
     return true;
   }
   return false;
@@ -508,11 +505,10 @@ void MergedNodes::doubtGradients(const Merger &merger, ArrayRef<Cut> cuts) {
   if (all_of(cuts, [&](const Cut &cut) { return isDetach(proto.node(cut.node)); }))
     return;
   const auto &[left, gone] = merger.parameters.front();
-  graph.addDoubt(
-      gone.front()->target, false,
-      moduleOf(gone.front()->target).str() + " and others began as copies of " + moduleOf(left->target).str() +
-          " and others, and the exporter merged the two: both are trained, for the file does not tell whether "
-          "the program computes one without gradients (torch.no_grad)");
+  graph.addDoubt({FindingKind::CopyTrained,
+                  gone.front()->target,
+                  {},
+                  {{"module", moduleOf(gone.front()->target).str()}, {"other module", moduleOf(left->target).str()}}});
 }
 
 /// Takes one group apart; false: there is none.

@@ -12,6 +12,7 @@
 #include "ElementFunctions.h"
 #include "ProgramNames.h"
 #include "Unfold.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -166,9 +167,10 @@ bool MergedImages::giveRest(const TensorProto &tensor, const std::string &image,
   redirect(of, name);
   added.emplace(first, std::move(rest));
   added.emplace(first, std::move(one));
-  graph.addDoubt(tensor.name(), false,
-                 "initializer '" + tensor.name() + "' is also what the program calls " + name +
-                     ", which began equal; that is taken to be 1 - " + image);
+  graph.addDoubt({FindingKind::RestAssumed,
+                  tensor.name(),
+                  {},
+                  {{"initializer", quoteName(tensor.name())}, {"value", name}, {"image", image}}});
   return true;
 }
 
@@ -261,11 +263,11 @@ void MergedImages::separate(const TensorProto &tensor) {
       bool mayBeNothing = StringSwitch<bool>(stem)
                               .Cases({"mul", "add", "sub", "div", "pow", "clamp", "relu", "abs", "val"}, true)
                               .Default(!isElementOperation(stem));
-      graph.addDoubt(tensor.name(), !mayBeNothing,
-                     "initializer '" + tensor.name() + "' is also what the program calls " + name.str() +
-                         (mayBeNothing ? ": perhaps another function of a parameter, which began equal and was merged"
-                                       : ", another function of a parameter, which began equal and was merged: trained "
-                                         "as it stands, the two would stay equal"));
+      graph.addDoubt({mayBeNothing ? FindingKind::FunctionPerhapsMerged : FindingKind::FunctionMerged,
+                      tensor.name(),
+                      {},
+                      {{"initializer", quoteName(tensor.name())}, {"value", name.str()}}},
+                     /*isFatal=*/!mayBeNothing);
     }
   }
 }
@@ -323,11 +325,13 @@ void lowtide::unfoldMergedCopies(UnfoldingGraph &graph, GraphProto &proto) {
     } else if (isNegative) {
       proto.mutable_node(i)->set_op_type("Neg");
     }
-    graph.addDoubt(tensor->name(), false,
-                   "the exporter evaluated '" + name + "' and merged it with '" + tensor->name() +
-                       "', for the two began equal; it is taken to be " +
-                       (isRest       ? "1 - " + tensor->name()
-                        : isNegative ? "-" + tensor->name()
-                                     : "the same parameter"));
+    const std::string expression = isRest       ? "1 - " + tensor->name()
+                                   : isNegative ? "-" + tensor->name()
+                                                : "the same parameter";
+    graph.addDoubt(
+        {FindingKind::CopyAssumed,
+         tensor->name(),
+         {},
+         {{"value", quoteName(name)}, {"initializer", quoteName(tensor->name())}, {"expression", expression}}});
   }
 }

@@ -8,6 +8,7 @@
 #ifndef LOWTIDE_RECOVER_INITIALIZERS_H
 #define LOWTIDE_RECOVER_INITIALIZERS_H
 
+#include "lowtide/Recover/Findings.h"
 #include "lowtide/Recover/RoleReasons.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -36,17 +37,6 @@ enum class InitializerRole {
 };
 llvm::StringRef stringifyRole(InitializerRole role);
 
-/// How a role or a name was found.
-enum class Certainty {
-  /// The exporter wrote it down, or the user said so.
-  Stated,
-  /// Follows from what the exporter wrote, or from the operator that reads it.
-  Inferred,
-  /// Nothing speaks against it.
-  Assumed,
-};
-llvm::StringRef stringifyCertainty(Certainty certainty);
-
 /// Operand `operand` of `node` reads the initializer.
 struct InitializerUse {
   const ::onnx::NodeProto *node;
@@ -70,11 +60,9 @@ struct UnfoldedSource {
 
 /// A tensor that stands for values of the program that its file does not tell apart.
 struct UnfoldedDoubt {
-  std::string tensor, message;
+  Finding finding; ///< at the tensor
   /// It cannot be trained as it stands.
   bool isFatal = false;
-  /// Parameters and layers that the message is about; empty: the tensor.
-  std::vector<std::string> names = {};
 };
 
 /// What the importer took apart.

@@ -9,24 +9,13 @@
 #ifndef LOWTIDE_RECOVER_REPORT_H
 #define LOWTIDE_RECOVER_REPORT_H
 
-#include "lowtide/Recover/Initializers.h"
+#include "lowtide/Recover/Findings.h"
 #include "lowtide/Support/Failure.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/Twine.h"
 
 namespace lowtide {
-
-/// What a warning about a file says.
-struct Finding {
-  /// A node, a tensor or a graph; empty: the file.
-  std::string where;
-  std::string message, remedy;
-  /// The parameters, buffers, layers and values that it is about, as the program calls them.
-  std::vector<std::string> names;
-  /// Whether the file states it, whether it follows from what the file holds, or whether it is a guess.
-  Certainty certainty;
-};
 
 class Report {
 public:
@@ -37,9 +26,8 @@ public:
   void error(FailureKind kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// An error at `where`, the name of a node, a tensor or a graph.
   void errorAt(FailureKind kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
-  /// `names`: what the warning is about, if that is not `where`.
-  void warningAt(llvm::StringRef where, Certainty certainty, const llvm::Twine &message, const llvm::Twine &remedy = "",
-                 std::vector<std::string> names = {});
+  /// Warns. Without names the finding is about its place.
+  void add(Finding finding);
   /// All that was warned about, each once.
   llvm::ArrayRef<Finding> getFindings() const { return findings; }
 

@@ -66,7 +66,10 @@ class Recipes(unittest.TestCase):
         """A program of the tree with these objects, and otherwise with what the build links to `lowtide`."""
         (tree / "asks.cpp").write_text(program)
         folders = [f"-I{folder}" for folder in ("include", "build/include", "passes", "build/passes")]
-        self.run_in(tree, "clang++-22", "-std=c++20", "-c", *folders, "-isystem", "/usr/lib/llvm-22/include", "asks.cpp", "-o", "asks.o")
+        # Headers of other projects lie where the first object finds them.
+        command = self.run_in(ROOT, "ninja", "-C", "build", "-t", "commands", objects[0]).splitlines()[-1]
+        others = re.findall(r" (-D\S+|-isystem \S+)", command)
+        self.run_in(tree, "clang++-22", "-std=c++20", "-c", *folders, *" ".join(others).split(), "asks.cpp", "-o", "asks.o")
         command = self.run_in(ROOT, "ninja", "-C", "build", "-t", "commands", "bin/lowtide").splitlines()[-1].split()
         libraries = [word for word in command if word.startswith(("-l", "-Wl,", "-fuse")) or re.search(r"\.(a|so)(\.[\d.]+)?$", word)]
         # Its own objects come first: what they hold is not looked for in a library.
@@ -79,6 +82,16 @@ class Recipes(unittest.TestCase):
         with self.followed("a-target.md", ["lib/Interfaces/Targets.inc"], *objects) as tree:
             self.link(tree, ASKS_TARGET, objects)
             self.assertEqual(self.run_in(tree, "./asks"), "sm_90 94530 MiB, as cuda:sm_90: yes\n")
+
+    def test_a_rule(self):
+        """A rule with its evidence and its finding: it fires on what the program notes, says so by its key, and on nothing else."""
+        touched = ["include/lowtide/Recover/Evidence.h", "lib/Recover/Evidence.cpp", "include/lowtide/Recover/Findings.h", "lib/Recover/Findings.cpp",
+                   "lib/Recover/ScaledGradients.h", "lib/Recover/ScaledGradients.cpp", "lib/Recover/Recoveries.cpp", "lib/Recover/Recoveries.cpp"]  # fmt: skip
+        objects = [f"lib/CMakeFiles/LowtideRecover.dir/Recover/{name}.cpp.o" for name in ("Evidence", "Findings", "ScaledGradients", "Recoveries")]
+        with self.followed("a-rule.md", touched, *objects) as tree:
+            self.link(tree, ASKS_RULE, objects)
+            self.assertEqual(self.run_in(tree, "./asks").splitlines(),
+                             ["gradient-scale-restored stated y", "Identity Identity Sub CastLike Mul Add", "nothing", "Identity"])  # fmt: skip
 
     def test_a_flag(self):
         """One record, and the pass that reads it: flag, help, check, stage and pipeline know it, and it changes what is made."""
@@ -139,6 +152,48 @@ int main() {
     if (card.name == "example")
       std::printf("%s %d MiB, as cuda:sm_90: %s\\n", target->chip.c_str(), int(card.getBytes() >> 20),
                   target->libraryFlops == chip->libraryFlops ? "yes" : "no");
+}
+"""
+
+ASKS_RULE = """
+#include "lowtide/Recover/Recover.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/raw_ostream.h"
+#include "onnx/onnx_pb.h"
+
+using namespace lowtide;
+
+static void recover(const char *operation) {
+  onnx::GraphProto graph;
+  graph.add_input()->set_name("x");
+  graph.add_output()->set_name("y");
+  onnx::NodeProto &node = *graph.add_node();
+  node.set_op_type("Identity");
+  node.add_input("x");
+  node.add_output("y");
+  auto &note = *node.add_metadata_props();
+  note.set_key("pkg.torch.onnx.fx_node");
+  note.set_value(std::string("%y : [num_users=1] = call_function[target=torch.ops.") + operation + "](args = (%x, 0.1), kwargs = {})");
+  mlir::MLIRContext context;
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &) { return mlir::success(); });
+  Report report(context, "model.onnx", 10);
+  recoverProgram(graph, [](const onnx::TensorProto &) { return std::nullopt; }, report);
+  for (const Finding &finding : report.getFindings())
+    llvm::outs() << stringifyFindingKind(finding.kind) << " " << stringifyCertainty(finding.getCertainty()) << " " << finding.names[0] << "\\n";
+  if (report.getFindings().empty())
+    llvm::outs() << "nothing\\n";
+  const char *separator = "";
+  for (const onnx::NodeProto &each : graph.node())
+    if (each.op_type() != "Constant") {
+      llvm::outs() << separator << each.op_type();
+      separator = " ";
+    }
+  llvm::outs() << "\\n";
+}
+
+int main() {
+  recover("team.scale_gradient.default");
+  recover("team.scale_value.default");
 }
 """
 

@@ -2,14 +2,14 @@
 
 #include "TestModel.h"
 
-#include "llvm/ADT/StringSet.h"
-
 #include "gmock/gmock.h"
 
 using namespace lowtide;
 using namespace lowtide::test;
+using ::onnx::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 TEST(Findings, WordsHaveTheirPlacesFilled) {
   Finding finding{FindingKind::FoldedFromOne, "w_t", {"fc.weight"}};
@@ -50,4 +50,85 @@ TEST(Findings, AreListedOnceAndHaveNames) {
   EXPECT_THAT(recording.messages, HasSubstr("folded from parameter 'g' and was halved"));
   EXPECT_THAT(recording.messages, HasSubstr("export with optimize=False to keep the program's own number"));
   EXPECT_EQ(report.getFirst(), FailureKind::None);
+}
+
+/// Keys of what is found in a model, from its bytes to its IR.
+static std::vector<std::string> keysOf(const ModelProto &model) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  if (succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size()))))
+    (void)importOnnx(file, ImportOptions());
+  std::vector<std::string> keys;
+  for (const Finding &finding : file.getReport().getFindings())
+    keys.push_back(stringifyFindingKind(finding.kind).str());
+  return keys;
+}
+
+TEST(Findings, AttentionLostItsDropout) {
+  auto make = [](const char *operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 11, opset_import: ["" : 23]>
+      g (float[1,2,3,4] x) => (float[1,2,3,4] y) <float[4] w = {1, 2, 3, 4}> {
+        q = Mul(x, w)
+        y = Attention(q, x, x)
+      })");
+    setSignature(model, {"w"}, "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "q", 1, "mul.Tensor", "%x, %p_w");
+    setOperation(model, 1, "y", 1, "scaled_dot_product_attention.default", operands);
+    return model;
+  };
+  EXPECT_THAT(keysOf(make("%q, %x, %x, None, 0.25")), ElementsAre("attention-dropout-lost"));
+  EXPECT_THAT(keysOf(make("%q, %x, %x")), IsEmpty());
+}
+
+TEST(Findings, BlocksThatConvertMayBeEitherMode) {
+  auto make = [](const char *operation) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> {
+        h = Mul(x, w)
+        z = Relu(h)
+        y = Sub(x, z)
+      })");
+    setSignature(model, {"w"}, "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "h", 1, "mul.Tensor", "%x, %p_w");
+    setOperation(model, 1, "z", 1, operation, "%h,");
+    setOperation(model, 2, "y", 1, "sub.Tensor", "%x, %z");
+    setNote(model, 1, "pkg.torch.onnx.stack_trace", "File \"<eval_with_key>.7\", line 3, in forward");
+    return model;
+  };
+  EXPECT_THAT(keysOf(make("_to_copy.default")), ElementsAre("block-mode-unknown"));
+  // One without conversions can only be without gradients.
+  EXPECT_THAT(keysOf(make("relu.default")), IsEmpty());
+}
+
+TEST(Findings, CheckpointsLackBuffers) {
+  auto make = [](const char *persistent) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Mul(x, w) })");
+    setSignature(model, {"w"},
+                 std::string("b_anchor: BUFFER target='anchor' persistent=") + persistent +
+                     "\nx: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "y", 1, "mul.Tensor", "%x, %p_w");
+    return model;
+  };
+  EXPECT_THAT(keysOf(make("True")), ElementsAre("buffers-not-saved"));
+  EXPECT_THAT(keysOf(make("False")), IsEmpty());
+}
+
+TEST(Findings, OneTrainingIsTaken) {
+  ModelProto model = makeLinear();
+  EXPECT_THAT(keysOf(model), IsEmpty());
+  for (int i = 0; i < 2; ++i)
+    model.add_training_info()->mutable_algorithm()->set_name("sgd");
+  EXPECT_THAT(keysOf(model), testing::Contains("trainings-skipped"));
+  model.mutable_training_info()->RemoveLast();
+  EXPECT_THAT(keysOf(model), testing::Not(testing::Contains("trainings-skipped")));
+  auto &node = *model.mutable_training_info(0)->mutable_initialization()->add_node();
+  node.set_op_type("Identity");
+  node.add_input("w");
+  node.add_output("w_start");
+  EXPECT_THAT(keysOf(model), testing::Contains("initialization-skipped"));
 }

@@ -183,14 +183,21 @@ LogicalResult TrainRematerialize::fitAll() {
 void TrainRematerialize::shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes) {
   // Without values that wait, and with them.
   uint64_t leastStaging = 0, mostStaging = 0, leastArena = 0, mostArena = 0;
+  bool isChoice = false;
   for (const PosedEntry &entry : entries) {
+    leastStaging = std::max(leastStaging, entry.leastStagingBytes);
+    mostStaging = std::max(mostStaging, entry.stagingBytes);
+    isChoice |= !entry.offloads.empty();
+  }
+  // Arenas take long to find. Where nothing waits they change nothing.
+  for (const PosedEntry &entry : entries) {
+    if (!isChoice && leastStaging == mostStaging)
+      break;
     uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
     leastArena = std::max(leastArena, arena);
     for (solve::SolvedStep *offload : entry.offloads)
       arena = std::min(arena, offload->plans.getSmallest().arenaBytes);
     mostArena = std::max(mostArena, arena);
-    leastStaging = std::max(leastStaging, entry.leastStagingBytes);
-    mostStaging = std::max(mostStaging, entry.stagingBytes);
   }
   const bool fits = mostStaging + mostArena <= transientBytes,
              isWorthIt = mostStaging + mostArena < leastStaging + leastArena;

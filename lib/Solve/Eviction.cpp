@@ -99,6 +99,56 @@ private:
           sourceValues.push_back(read);
     }
     sources.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), 0});
+    numberValues();
+    listArgumentReaders();
+  }
+
+  void listArgumentReaders() {
+    const uint32_t numValues = graph.values.size();
+    firstArgumentReader.assign(numValues + 2, 0);
+    for (uint32_t value = 0; value < numValues; ++value)
+      for (uint32_t argument : listArguments(value))
+        ++firstArgumentReader[argument + 2];
+    for (size_t i = 2; i < firstArgumentReader.size(); ++i)
+      firstArgumentReader[i] += firstArgumentReader[i - 1];
+    argumentReaders.resize(firstArgumentReader.back());
+    // Afterwards each stands where the next one begins.
+    for (uint32_t value = 0; value < numValues; ++value)
+      for (uint32_t argument : listArguments(value))
+        argumentReaders[firstArgumentReader[argument + 1]++] = value;
+  }
+
+  /// Numbers values after what they are made from. Where they are made from each other, sums are not kept.
+  void numberValues() {
+    constexpr uint32_t open = never - 1;
+    number.assign(graph.values.size(), never);
+    valueOf.assign(1, never);
+    std::vector<std::pair<uint32_t, uint32_t>> path; // a value, and how many of its sources are done
+    for (uint32_t root = 0; root < number.size(); ++root) {
+      if (number[root] != never)
+        continue;
+      number[root] = open;
+      path.assign(1, {root, 0});
+      while (!path.empty()) {
+        auto &[value, done] = path.back();
+        const std::span<const uint32_t> from = listSources(value);
+        if (done == from.size()) {
+          number[value] = uint32_t(valueOf.size());
+          valueOf.push_back(value);
+          path.pop_back();
+          continue;
+        }
+        const uint32_t read = from[done++];
+        if (number[read] == open) {
+          keepsSums = false;
+          return;
+        }
+        if (number[read] == never) {
+          number[read] = open;
+          path.push_back({read, 0});
+        }
+      }
+    }
   }
 
   void reset() {
@@ -118,6 +168,8 @@ private:
     weighed.assign(numValues, 0);
     mark.assign(numValues, 0);
     stamp = 0;
+    sum.assign(numValues, -1);
+    isSummed.assign(numValues, false);
     scanned.assign(numValues, 0);
     version = 1;
     present.clear();
@@ -140,9 +192,17 @@ private:
       if (!execute(op))
         return false;
       for (uint32_t argument : operation.updates)
-        updated[argument] = true;
+        update(argument);
     }
     return true;
+  }
+
+  void update(uint32_t argument) {
+    updated[argument] = true;
+    for (uint32_t value :
+         std::span(argumentReaders)
+             .subspan(firstArgumentReader[argument], firstArgumentReader[argument + 1] - firstArgumentReader[argument]))
+      forgetSum(value);
   }
 
   bool isTransient(uint32_t value) const { return graph.values[value].producer >= 0 && !graph.values[value].placed; }
@@ -235,11 +295,92 @@ private:
     return seconds;
   }
 
+  bool readsUpdated(uint32_t value) const {
+    for (uint32_t argument : listArguments(value))
+      if (updated[argument])
+        return true;
+    return false;
+  }
+
+  /// As `addUp`, with the sums of values that are not there kept: each is what `addUp` returns where nothing that the
+  /// value is made from is marked, so that no bit differs.
+  double addUpKept(uint32_t value) {
+    // What was marked before has higher numbers: nothing that this is made from.
+    const bool isClean = number[value] < lowest;
+    if (isClean && sum[value] >= 0) {
+      lowest = 0;
+      unmarked.push_back(number[value]);
+      std::push_heap(unmarked.begin(), unmarked.end());
+      return sum[value];
+    }
+    lowest = std::min(lowest, number[value]);
+    if (maker[value] == never)
+      return 1e30;
+    isSummed[value] = true;
+    double seconds = 1e30;
+    if (!readsUpdated(value)) {
+      seconds = sources[value].seconds;
+      for (uint32_t read : listSources(value)) {
+        if (resident[read] || mark[read] == stamp)
+          continue;
+        markAbove(number[read]);
+        if (mark[read] == stamp)
+          continue;
+        mark[read] = stamp;
+        seconds += addUpKept(read);
+      }
+    }
+    if (isClean)
+      sum[value] = seconds;
+    return seconds;
+  }
+
+  /// Marks what sums that were taken whole have added up, down to a number.
+  void markAbove(uint32_t least) {
+    while (!unmarked.empty() && unmarked.front() > least) {
+      std::pop_heap(unmarked.begin(), unmarked.end());
+      const uint32_t value = valueOf[unmarked.back()];
+      unmarked.pop_back();
+      if (readsUpdated(value))
+        continue;
+      for (uint32_t read : listSources(value))
+        if (!resident[read] && mark[read] != stamp) {
+          mark[read] = stamp;
+          unmarked.push_back(number[read]);
+          std::push_heap(unmarked.begin(), unmarked.end());
+        }
+    }
+  }
+
+  /// The sum of `value`, and all that it is part of, hold no longer.
+  void forgetSum(uint32_t value) {
+    if (!isSummed[value])
+      return;
+    isSummed[value] = false;
+    sum[value] = -1;
+    if (!resident[value])
+      forgetSums(value);
+  }
+
+  /// `value` comes or goes.
+  void forgetSums(uint32_t value) {
+    for (const Made &each : listMade(value))
+      forgetSum(each.result);
+  }
+
+  double addUpAll(uint32_t value) {
+    ++stamp;
+    if (!keepsSums)
+      return addUp(value);
+    lowest = never;
+    unmarked.clear();
+    return addUpKept(value);
+  }
+
   /// Seconds to make `value` again now, with everything that is not there.
   double getPrice(uint32_t value) {
     if (price[value] < 0) {
-      ++stamp;
-      price[value] = addUp(value);
+      price[value] = addUpAll(value);
       weighed[value] = factor[value] * power(price[value] + 1e-9, policy.cost);
     }
     return price[value];
@@ -249,8 +390,11 @@ private:
     ++version;
     resident[value] = true;
     used += graph.size(value);
-    slot[value] = present.size();
-    present.push_back(value);
+    if (isEvictable[value]) {
+      slot[value] = present.size();
+      present.push_back(value);
+    }
+    forgetSums(value);
     touch(value);
     unsettle(value);
   }
@@ -259,10 +403,13 @@ private:
     ++version;
     resident[value] = false;
     used -= graph.size(value);
-    slot[present.back()] = slot[value];
-    present[slot[value]] = present.back();
-    present.pop_back();
-    slot[value] = never;
+    if (isEvictable[value]) {
+      slot[present.back()] = slot[value];
+      present[slot[value]] = present.back();
+      present.pop_back();
+      slot[value] = never;
+    }
+    forgetSums(value);
     touch(value);
   }
 
@@ -283,7 +430,7 @@ private:
       uint32_t best = never;
       double bestScore = 0;
       for (uint32_t value : present) {
-        if (!isEvictable[value] || locks[value])
+        if (locks[value])
           continue;
         const uint32_t when = need(value);
         if (getPrice(value) >= 1e29)
@@ -392,17 +539,33 @@ private:
   /// Per operation, when an argument that it reads is updated.
   std::vector<uint32_t> deadline;
 
+  /// Per value, higher than those of what it is made from; whether there are such numbers.
+  std::vector<uint32_t> number, valueOf;
+  bool keepsSums = true;
+  /// Of all arguments, the values whose makers read them, and where each one's begin.
+  std::vector<uint32_t> argumentReaders, firstArgumentReader;
+
   // State of one walk.
   Schedule schedule;
   uint32_t now = 0;
   uint64_t used = 0;
   std::vector<char> resident, pinned, updated, executed;
-  std::vector<uint32_t> nextUse, implied, locks, mark, present, slot;
+  std::vector<uint32_t> nextUse, implied, locks, mark;
+  /// The values that are there and may go, and where in this list each of them is.
+  std::vector<uint32_t> present, slot;
   /// When the order reads a value next, from `now` on.
   std::vector<uint32_t> ownNeed;
   std::vector<double> price;
   /// Where a price is known, the part of the score that does not depend on when the value is needed.
   std::vector<double> weighed;
+  /// Per value, the seconds to recompute it with everything that is not there (below 0: not known), and whether it is
+  /// part of such a sum.
+  std::vector<double> sum;
+  std::vector<char> isSummed;
+  /// Of a sum that is being added up: the lowest number that was reached, and a heap of the numbers of marked values
+  /// whose own sources are part of sums that were taken whole and not marked yet.
+  uint32_t lowest = never;
+  std::vector<uint32_t> unmarked;
   /// Scratch of `execute`.
   std::vector<uint32_t> dying;
   uint32_t stamp = 0;

@@ -47,7 +47,10 @@ private:
   llvm::DenseMap<Value, Value> stored;
   /// Last instance of each root that has more than one.
   llvm::DenseMap<Value, Value> last;
-  llvm::DenseSet<Operation *> placed;
+  /// Instructions that have their place, counted from 0. A block asked for an order after a change numbers all of its
+  /// instructions.
+  llvm::DenseMap<Operation *, unsigned> placed;
+  bool place(Operation *op) { return placed.try_emplace(op, placed.size()).second; }
   /// What an instruction read in the program: once it is placed, it reads the instances of its own time.
   llvm::DenseMap<Operation *, SmallVector<Value>> programOperands;
   llvm::DenseMap<std::pair<Operation *, Value>, Value> clonedViews;
@@ -61,7 +64,7 @@ Value ScheduleWriter::read(Value value) {
     return last.contains(value) ? last[value] : value;
   Value source = read(view->getOperand(0));
   if (source == view->getOperand(0)) {
-    if (placed.insert(view).second)
+    if (place(view))
       view->moveBefore(terminator);
     return value;
   }
@@ -77,6 +80,7 @@ Value ScheduleWriter::read(Value value) {
 Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t position, const std::vector<char> &again) {
   for (; position < schedule.size() && again[position]; ++position)
     ;
+  // Instructions that run for the first time stand in the order in which they were placed.
   Value latest;
   if (position == schedule.size())
     return latest;
@@ -88,7 +92,7 @@ Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t posi
     Operation *maker = root.getDefiningOp();
     if (!maker || !placed.contains(maker) || maker->hasAttr(recomputedAttrName) || StepStorage::isMove(maker))
       continue;
-    if (!latest || latest.getDefiningOp()->isBeforeInBlock(maker))
+    if (!latest || placed.at(latest.getDefiningOp()) < placed.at(maker))
       latest = root;
   }
   return latest;
@@ -119,7 +123,7 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
   clone->setOperands(operands);
   if (!StepStorage::isMove(clone))
     clone->setAttr(recomputedAttrName, builder.getUnitAttr());
-  placed.insert(clone);
+  place(clone);
   facts[clone] = std::move(known);
   for (auto [number, copy] : llvm::zip_equal(resultNumbers, clone->getResults()))
     last[op->getResult(number)] = copy;
@@ -131,13 +135,13 @@ void ScheduleWriter::load(OpResult value, Value cotangent) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(value.getOwner());
     Operation *store = move(builder, value.getLoc(), value);
-    placed.insert(store);
+    place(store);
     facts[store] = {};
     kept = store->getResult(0);
   }
   Value source = cotangent ? anchor(builder, value.getLoc(), kept, cotangent) : kept;
   Operation *back = move(builder, value.getLoc(), source);
-  placed.insert(back);
+  place(back);
   facts[back] = {};
   last[value] = back->getResult(0);
 }
@@ -158,7 +162,7 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
       programOperands[op] = llvm::to_vector(op->getOperands());
       forEachRead(*op, [&](OpOperand &operand, Value) { operand.set(read(operand.get())); });
       op->moveBefore(terminator);
-      placed.insert(op);
+      place(op);
       if (op->getNumResults())
         previous = op;
       continue;
@@ -181,7 +185,7 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
          view = view->getOperand(0).getDefiningOp())
       views.push_back(view);
   for (Operation *view : llvm::reverse(views))
-    if (placed.insert(view).second)
+    if (place(view))
       view->moveBefore(terminator);
   // A view that nothing reads any more may stand before what it shows.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*terminator->getBlock())))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Baselines.h"
 #include "OnDemand.h"
+#include "Walk.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,7 +76,11 @@ std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const
 std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<const uint32_t> order,
                                            uint64_t budgetBytes) {
   Schedule schedule(order.begin(), order.end());
-  std::optional<Timeline> timeline = evaluate(graph, schedule);
+  Walk walk(graph);
+  std::optional<Timeline> timeline = walk.evaluate(schedule);
+  std::vector<std::optional<uint32_t>> makers;
+  for (uint32_t value = 0; value < graph.values.size(); ++value)
+    makers.push_back(findMaker(graph, value));
   const size_t longest = 4 * order.size();
   uint32_t now = 0;
   while (timeline && schedule.size() < longest) {
@@ -102,11 +107,10 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
     uint32_t best = UINT32_MAX;
     for (uint32_t value = 0; value < graph.values.size(); ++value) {
       const StepValue &facts = graph.values[value];
-      if (!made[value] || readNow[value] || next[value] == UINT32_MAX || facts.placed || facts.kept ||
-          !findMaker(graph, value))
+      if (!made[value] || readNow[value] || next[value] == UINT32_MAX || facts.placed || facts.kept || !makers[value])
         continue;
       int64_t reduced = int64_t(graph.size(value));
-      for (uint32_t read : graph.at(*findMaker(graph, value)).reads)
+      for (uint32_t read : graph.at(*makers[value]).reads)
         if (!graph.values[read].placed && last[read] < next[value])
           reduced -= int64_t(graph.size(read));
       if (reduced > mostReduced) {
@@ -119,8 +123,8 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
       continue;
     }
     Schedule longer = schedule;
-    longer.insert(longer.begin() + next[best], *findMaker(graph, best));
-    std::optional<Timeline> result = evaluate(graph, longer);
+    longer.insert(longer.begin() + next[best], *makers[best]);
+    std::optional<Timeline> result = walk.evaluate(longer);
     if (!result || result->live[now] >= timeline->live[now]) {
       ++now;
       continue;

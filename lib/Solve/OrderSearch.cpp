@@ -16,7 +16,7 @@ OrderSearch::OrderSearch(const StepGraph &graph, const FittedSchedule &plan, uin
 }
 
 void OrderSearch::addLevels(const StepGraph &graph, const FittedSchedule &plan) {
-  levels.push_back({plan.bodies.empty() ? graph : withBodies(graph, plan.bodies), plan.timeline.peakBytes});
+  levels.emplace_back(plan.bodies.empty() ? graph : withBodies(graph, plan.bodies), plan.timeline.peakBytes);
   for (size_t i = 0; i < plan.bodies.size(); ++i)
     addLevels(graph.loops[i].body, plan.bodies[i]);
 }
@@ -37,7 +37,7 @@ static double countPressure(const Timeline &timeline, uint64_t peakBytes) {
   return sum;
 }
 
-bool OrderSearch::tryMove(const Level &level, FittedSchedule &plan, double looseness) {
+bool OrderSearch::tryMove(Level &level, FittedSchedule &plan, double looseness) {
   const size_t length = plan.schedule.size();
   if (length < 2)
     return false;
@@ -56,7 +56,7 @@ bool OrderSearch::tryMove(const Level &level, FittedSchedule &plan, double loose
     std::rotate(at - ptrdiff_t(reach), at, at + 1);
   else
     std::rotate(at, at + 1, at + ptrdiff_t(reach) + 1);
-  std::optional<Timeline> timeline = evaluate(level.graph, moved);
+  std::optional<Timeline> timeline = level.walk.evaluate(moved);
   if (!timeline || timeline->peakBytes > level.peakBytes || timeline->recomputed != plan.timeline.recomputed ||
       countPressure(*timeline, level.peakBytes) > looseness * countPressure(plan.timeline, level.peakBytes))
     return false;
@@ -75,7 +75,7 @@ FittedSchedule OrderSearch::disturb(const FittedSchedule &plan, unsigned moves, 
   std::vector<uint32_t> recomputed;
   for (size_t i = 0; i < plans.size(); ++i) {
     recomputed.push_back(plans[i]->timeline.recomputed);
-    if (std::optional<Timeline> own = evaluate(levels[i].graph, plans[i]->schedule))
+    if (std::optional<Timeline> own = levels[i].walk.evaluate(plans[i]->schedule))
       plans[i]->timeline.recomputed = own->recomputed;
   }
   for (unsigned made = 0, tried = 0; made < moves && tried < 40 * moves; ++tried) {

@@ -5,8 +5,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/Timeline.h"
+#include "Walk.h"
 
+#include <deque>
 #include <random>
 
 namespace lowtide::solve {
@@ -24,14 +25,18 @@ public:
 private:
   /// The step or the body of a loop, its own loops as plain operations.
   struct Level {
-    StepGraph graph;
-    uint64_t peakBytes;
+    Level(StepGraph given, uint64_t peakBytes) : graph(std::move(given)), peakBytes(peakBytes), walk(graph) {}
+
+    const StepGraph graph;
+    const uint64_t peakBytes;
+    Walk walk;
   };
 
   void addLevels(const StepGraph &graph, const FittedSchedule &plan);
-  bool tryMove(const Level &level, FittedSchedule &plan, double looseness);
+  bool tryMove(Level &level, FittedSchedule &plan, double looseness);
 
-  std::vector<Level> levels;
+  /// Each stays where it is: its walk refers to its graph.
+  std::deque<Level> levels;
   std::mt19937_64 random;
 };
 

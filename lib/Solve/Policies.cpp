@@ -1,15 +1,19 @@
 //===- Policies.cpp - policies of eviction by name ------------------------===//
 #include "Policies.h"
+#include "Walk.h"
 
 namespace lowtide::solve {
 
 std::optional<FittedSchedule> tryPolicy(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                         const NamedPolicy &candidate) {
   std::optional<Schedule> schedule = evictUnder(graph, order, budgetBytes, candidate.policy);
-  std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
+  if (!schedule)
+    return std::nullopt;
+  Walk walk(graph);
+  std::optional<Timeline> timeline = walk.evaluate(*schedule);
   if (!timeline || timeline->peakBytes > budgetBytes)
     return std::nullopt;
-  dropRecomputations(graph, budgetBytes, *schedule, *timeline);
+  dropRecomputations(graph, budgetBytes, *schedule, *timeline, walk);
   return FittedSchedule{std::move(*schedule), std::move(*timeline), candidate.name};
 }
 

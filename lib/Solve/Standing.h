@@ -21,6 +21,7 @@ public:
   void clear() {
     keys.clear();
     order.clear();
+    lives.clear();
   }
   size_t size() const { return order.size(); }
 
@@ -28,6 +29,7 @@ public:
     const ptrdiff_t at = std::upper_bound(keys.begin(), keys.end(), key) - keys.begin();
     keys.insert(keys.begin() + at, key);
     order.insert(order.begin() + at, buffer);
+    lives.insert(lives.begin() + at, {buffers[buffer].begin, buffers[buffer].end});
   }
 
   void erase(uint32_t buffer, uint64_t key) {
@@ -35,6 +37,7 @@ public:
     const ptrdiff_t at = std::find(order.begin() + from, order.end(), buffer) - order.begin();
     keys.erase(keys.begin() + at);
     order.erase(order.begin() + at);
+    lives.erase(lives.begin() + at);
   }
 
   /// Of the `most` from the `first` on those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many.
@@ -45,9 +48,9 @@ public:
     const uint32_t begin = buffers[buffer].begin, end = buffers[buffer].end;
     size_t count = 0;
     // Without a branch that cannot be predicted.
-    for (uint32_t other : std::span(order).subspan(first, std::min(most, order.size() - first))) {
-      found[count] = other;
-      count += unsigned(buffers[other].begin < end) & unsigned(begin < buffers[other].end);
+    for (size_t at = first, last = first + std::min(most, order.size() - first); at < last; ++at) {
+      found[count] = order[at];
+      count += unsigned(lives[at].begin < end) & unsigned(begin < lives[at].end);
     }
     return count;
   }
@@ -56,6 +59,11 @@ private:
   std::span<const Buffer> buffers;
   std::vector<uint64_t> keys;
   std::vector<uint32_t> order;
+  /// When each of `order` is alive: to fetch that from all over the buffers takes longer than to compare it.
+  struct Life {
+    uint32_t begin, end;
+  };
+  std::vector<Life> lives;
 };
 
 /// Buffers by the stretches of time in which they are alive: whoever meets a short-lived one is found among few.

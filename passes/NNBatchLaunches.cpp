@@ -353,15 +353,15 @@ struct Batched {
   size_t batches = 0, kernels = 0;
 };
 
-static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) {
+/// `before`: bytes of the arena of the step as it stands.
+static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts, uint64_t before) {
   Block &block = step.getBody().front();
   SmallVector<Group> candidates = findCandidates(block);
   if (candidates.empty())
     return Batched();
-  FailureOr<uint64_t> before = packStep(step, facts, {});
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(step, facts);
   FailureOr<StepStorage> storage = computeStorage(step, facts, {});
-  if (failed(before) || failed(profile) || failed(storage))
+  if (failed(profile) || failed(storage))
     return failure();
   const auto order = llvm::map_to_vector(block, [](Operation &op) { return &op; });
   auto attempt = [&](double share, bool comeUp) -> FailureOr<std::optional<Batched>> {
@@ -379,7 +379,7 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) 
     FailureOr<uint64_t> after = packStep(step, facts, batches);
     if (failed(after))
       return failure();
-    if (*after <= getMostBytes(step, *before)) {
+    if (*after <= getMostBytes(step, before)) {
       Batched done;
       for (const Group &batch : batches) {
         ++done.batches, done.kernels += batch.size();
@@ -402,9 +402,10 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) 
   return Batched();
 }
 
-/// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more).
-static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
-                               const TargetInfo &target) {
+/// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more). Returns
+/// the bytes of its arena.
+static FailureOr<uint64_t> crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
+                                     const TargetInfo &target) {
   FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
   if (failed(before))
     return failure();
@@ -413,21 +414,21 @@ static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref
   for (unsigned reach : kReaches) {
     auto forget = [&](Operation *op) { facts.getTable().erase(op); };
     if (!crossLaunches(step, kernels, reach, forget))
-      return success();
+      return before;
     if (failed(update()))
       return failure();
     FailureOr<uint64_t> after = packStep(step, facts.getTable(), {});
     if (failed(after))
       return failure();
     if (*after <= getMostBytes(step, *before))
-      return success();
+      return after;
     OwningOpRef<func::FuncOp> again = original->clone();
     step.getBody().takeBody(again->getBody());
     facts.clear();
     if (failed(update()))
       return failure();
   }
-  return success();
+  return before;
 }
 
 namespace {
@@ -441,9 +442,10 @@ struct NNBatchLaunches : StepPass<lowtide::impl::NNBatchLaunchesBase<NNBatchLaun
     if (failed(update()))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>()) {
-      if (failed(crossStep(step, facts, update, target)))
+      FailureOr<uint64_t> arenaBytes = crossStep(step, facts, update, target);
+      if (failed(arenaBytes))
         return signalPassFailure();
-      FailureOr<Batched> batched = batchStep(step, facts.getTable());
+      FailureOr<Batched> batched = batchStep(step, facts.getTable(), *arenaBytes);
       if (failed(batched))
         return signalPassFailure();
       numBatches += batched->batches, numKernels += batched->kernels;

@@ -352,7 +352,7 @@ void EntryLowering::writeBindings() {
     auto tensor = cast<RankedTensorType>(type);
     plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(),
                             RankedTensorType::get(tensor.getShape(), tensor.getElementType()), slice, last,
-                            APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
+                            APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group, facts.pending);
   };
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     auto group = entry.getArgAttrOfType<StringAttr>(i, train::groupAttrName);

@@ -18,8 +18,12 @@ std::optional<BindingFacts> BindingFacts::get(Attribute binding) {
   auto bound = dyn_cast_or_null<BindingInterface>(binding);
   if (!bound)
     return std::nullopt;
-  return BindingFacts{static_cast<plan::BindingKind>(bound.getBindingKind()), bound.getName(), bound.getInitialValue(),
-                      bound.isFromFile(), bound.getBatchDim()};
+  return BindingFacts{static_cast<plan::BindingKind>(bound.getBindingKind()),
+                      bound.getName(),
+                      bound.getInitialValue(),
+                      bound.isFromFile(),
+                      bound.getBatchDim(),
+                      bound.isPending()};
 }
 
 Attribute PlanLayout::getKey(const BindingFacts &facts, Type type) {

@@ -39,6 +39,7 @@ struct BindingFacts {
   double initial = 0;
   bool fromFile = false;
   int64_t batchDim = -1;
+  bool pending = false;
 
   /// Nothing if `binding` is no binding.
   static std::optional<BindingFacts> get(mlir::Attribute binding);

@@ -19,6 +19,14 @@ static bool isPersistent(const plan::Binding &binding) {
          binding.kind() == plan::Binding::CONSTANT;
 }
 
+/// Whether an entry leaves an update for whoever comes next, or makes it: the binding of the flag that says so.
+static const plan::Binding *findPendingFlag(const plan::Entry &entry) {
+  for (const plan::Binding &binding : entry.bindings())
+    if (binding.pending() && binding.name() == pendingFlag)
+      return &binding;
+  return nullptr;
+}
+
 Status Tensor::bring(HostAccess access) const {
   if (!device)
     return Status::ok();
@@ -149,6 +157,7 @@ Status Session::restart(const BindOptions &options) {
   if (!bound_)
     return {StatusCode::Usage, "the session is not bound"};
   LOWTIDE_TRY(device_->settle(0));
+  hasPending_ = isBroken_ = false;
   return initialize(options);
 }
 
@@ -173,7 +182,13 @@ Status Session::initialize(const BindOptions &options) {
   artifact_->leave(artifact_->params());
   for (auto &[name, original] : originals_)
     original.reset();
-  for (const Tensor &tensor : persistent()) {
+  std::vector<Tensor> tensors = persistent();
+  // Nothing is pending: the flag is false, and no update reads what is not written yet.
+  if (const plan::Entry *flush = artifact_->entry(std::string(flushEntry)))
+    for (const plan::Binding &binding : flush->bindings())
+      if (binding.pending())
+        tensors.push_back({&binding, address(binding.slice()), nullptr, nullptr, device_.get()});
+  for (const Tensor &tensor : tensors) {
     const plan::Binding &binding = *tensor.binding;
     const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;
     if ((isParam && options.randomInitAll) || ((isParam || isConstant) && !binding.from_image())) {
@@ -219,18 +234,46 @@ Status Session::leave(const Tensor &tensor) const {
   return tensor.low ? device_->leave(tensor.low, tensor.bytes() / 2) : Status::ok();
 }
 
-Status Session::step(const std::string &entry) {
+template <typename Run> Status Session::run(const std::string &entry, Run run) {
   const plan::Entry *found = artifact_->entry(entry);
   if (!found || !bound_)
     return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
-  return device_->run(*found);
+  const bool isDeferred = findPendingFlag(*found);
+  if (!isDeferred)
+    LOWTIDE_TRY(flush());
+  else if (isBroken_)
+    return brokenUpdate();
+  Status status = run(*found);
+  if (isDeferred) {
+    hasPending_ = entry != flushEntry;
+    isBroken_ = !status.isOk();
+  }
+  return status;
+}
+
+Status Session::step(const std::string &entry) {
+  return run(entry, [&](const plan::Entry &found) { return device_->run(found); });
 }
 
 Status Session::observe(const std::string &entry, const Observer &seen) {
-  const plan::Entry *found = artifact_->entry(entry);
-  if (!found || !bound_)
-    return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
-  return device_->observe(*found, seen);
+  return run(entry, [&](const plan::Entry &found) { return device_->observe(found, seen); });
+}
+
+Status Session::brokenUpdate() {
+  return {StatusCode::Device, "a step failed in the middle of its updates: what is there now is of two steps"};
+}
+
+Status Session::flush() const {
+  if (isBroken_)
+    return brokenUpdate();
+  if (!hasPending_)
+    return Status::ok();
+  // What the step handed back stays there: the flush has no metrics of its own.
+  LOWTIDE_TRY(device_->settle(0));
+  hasPending_ = false;
+  Status status = device_->run(*artifact_->entry(std::string(flushEntry)));
+  isBroken_ = !status.isOk();
+  return status;
 }
 
 Status Session::settle(unsigned lag) const { return device_->settle(lag); }
@@ -239,10 +282,21 @@ Status Session::download(const std::string &entry) const {
   const plan::Entry *found = entry.empty() ? nullptr : artifact_->entry(entry);
   if (!entry.empty() && !found)
     return {StatusCode::Usage, "no entry '" + printable(entry) + "'"};
-  return bound_ ? device_->download(found) : Status::ok();
+  if (!bound_)
+    return Status::ok();
+  LOWTIDE_TRY(flush());
+  return device_->download(found);
 }
 
-Status Session::upload() { return bound_ ? device_->upload() : Status::ok(); }
+Status Session::upload() {
+  if (!bound_)
+    return Status::ok();
+  // What the host has written is what there is: an update that was left for it is not made any more.
+  if (const plan::Entry *entry = artifact_->entry(std::string(flushEntry)); entry && (hasPending_ || isBroken_))
+    *address(findPendingFlag(*entry)->slice()) = 0;
+  hasPending_ = isBroken_ = false;
+  return device_->upload();
+}
 
 StepScalars Session::scalarsOf(const std::string &entry, int64_t step, int64_t seed) const {
   return {learningRate(plan().schedule(), step), step, seed, step * artifact_->entry(entry)->batch()};
@@ -326,7 +380,7 @@ std::vector<Tensor> Session::persistent() const {
   std::map<std::string, Tensor> byName;
   for (const plan::Entry &entry : plan().entries())
     for (const plan::Binding &binding : entry.bindings()) {
-      if (!isPersistent(binding))
+      if (!isPersistent(binding) || binding.pending())
         continue;
       // A parameter may be a constant in an entry that does not train it.
       auto [it, fresh] = byName.try_emplace(binding.name(), Tensor{&binding, address(binding.slice())});

@@ -91,7 +91,8 @@ public:
   /// Sets parameters and state to their initial values again, as `bind` did.
   Status restart(const BindOptions &options);
 
-  /// Executes an entry once on what its bindings hold now. A device may still be at it when this returns.
+  /// Executes an entry once on what its bindings hold now. A device may still be at it when this returns. Where steps
+  /// leave their updates for the next one (plan.Binding.pending), any other entry is executed after these.
   Status step(const std::string &entry);
   /// Executes an entry instruction by instruction, where the device can (Device::observe).
   Status observe(const std::string &entry, const Observer &seen);
@@ -99,9 +100,10 @@ public:
   Status settle(unsigned lag = 0) const;
   /// How far `lag` may go: 0 on the CPU, where `step` returns when it is done.
   unsigned depth() const { return device_->depth(); }
-  /// Brings what outlives the steps, and the outputs of `entry` (if it is not empty), to where the host reads it.
+  /// Brings what outlives the steps, and the outputs of `entry` (if it is not empty), to where the host reads
+  /// it; updates that a step has left for the next one are made before.
   Status download(const std::string &entry = {}) const;
-  /// Hands parameters and state that the host has written to the device.
+  /// Hands parameters and state that the host has written to the device. An update that is pending then is dropped.
   Status upload();
   /// Gives everything back; says what went wrong with that. Nothing else may be called after it.
   Status close() { return device_->close(); }
@@ -154,6 +156,11 @@ public:
 private:
   using ScalarWriter = std::function<void(const plan::Binding &binding, uint8_t *to)>;
   Status writeScalar(const std::string &entry, std::string_view name, bool isReal, const ScalarWriter &write);
+  /// Runs an entry on the device, after pending updates if it does not make them itself.
+  template <typename Run> Status run(const std::string &entry, Run run);
+  /// Makes the updates that a step has left for the next one.
+  Status flush() const;
+  static Status brokenUpdate();
   Session(std::unique_ptr<Artifact> artifact, std::unique_ptr<Device> device)
       : artifact_(std::move(artifact)), device_(std::move(device)) {}
   void joinBindings();
@@ -164,6 +171,8 @@ private:
   std::unique_ptr<Artifact> artifact_;
   std::unique_ptr<Device> device_; ///< goes before the artifact, which it reads
   bool bound_ = false;
+  /// Whether a step has left its updates for the next one, and whether one failed while it made them.
+  mutable bool hasPending_ = false, isBroken_ = false;
   /// A parameter in halves: the binding of its f32 numbers, and that of the lower halves.
   struct Joined {
     plan::Binding binding;

@@ -196,6 +196,8 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
     return refuse("is a constant and is written");
   if (binding.kind() == plan::Binding::SCALAR && *bytes != element)
     return refuse("is a scalar with more than one element");
+  if (binding.pending() && (binding.kind() != plan::Binding::STATE || binding.from_image()))
+    return refuse("is pending and no state of its own");
   return Status::ok();
 }
 
@@ -207,6 +209,31 @@ bool sameStart(const plan::Binding &a, const plan::Binding &b) {
 
 std::string bindingPlace(const plan::Entry &entry, const plan::Binding &binding) {
   return "entry '" + printable(entry.name()) + "', binding '" + printable(binding.name()) + "'";
+}
+
+/// Whether the binding says that an update is pending: a flag that the host clears.
+bool isPendingFlag(const plan::Plan &plan, const plan::Binding &binding) {
+  return binding.pending() && binding.name() == pendingFlag && binding.dtype() == plan::BOOL &&
+         binding.slice().bytes() == 1 &&
+         plan.arenas(static_cast<int>(binding.slice().arena())).space() == plan::Arena::DEVICE;
+}
+
+/// What steps leave for the next one, an entry takes up.
+Status checkPending(const plan::Plan &plan, const std::map<std::string, const plan::Binding *> &persistent) {
+  bool isDeferred = false, isFlushed = false;
+  for (const auto &[name, binding] : persistent)
+    isDeferred |= binding->pending();
+  for (const plan::Entry &entry : plan.entries())
+    for (const plan::Binding &binding : entry.bindings()) {
+      if (auto same = persistent.find(binding.name());
+          isPersistent(binding) && same != persistent.end() && same->second->pending() != binding.pending())
+        return refuse("is pending in one entry alone", bindingPlace(entry, binding));
+      isFlushed |= entry.name() == flushEntry && isPendingFlag(plan, binding);
+    }
+  if (isDeferred && !isFlushed)
+    return refuse("state is pending, and no entry '" + std::string(flushEntry) + "' with the flag '" +
+                  std::string(pendingFlag) + "' takes it up");
+  return Status::ok();
 }
 
 } // namespace
@@ -293,6 +320,7 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
         return refuse("starts with another value in another entry", bindingPlace(entry, binding));
     }
   }
+  LOWTIDE_TRY(checkPending(plan, persistent));
   LOWTIDE_TRY(checkExchange(plan));
   if (Expected<std::vector<const plan::Binding *>> kept = findKeptOriginals(plan); !kept)
     return kept.takeStatus();

@@ -26,6 +26,12 @@ constexpr bool isStepScalar(std::string_view name) {
   return name == rateScalar || name == stepScalar || name == seedScalar || name == rowScalar;
 }
 
+/// The entry that makes the updates which a step has left for the next one, and what the names of all that it left for
+/// them begin with; the flag among it that says whether there are any.
+inline constexpr std::string_view flushEntry = "flush";
+inline constexpr std::string_view pendingPrefix = "pending/";
+inline constexpr std::string_view pendingFlag = "pending";
+
 /// What users read before the name of a parameter, for its gradient. Kinds say what is a gradient, never this.
 inline constexpr std::string_view gradientPrefix = "grad/";
 

@@ -194,6 +194,7 @@ LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {
   to.set_from_image(op.getFromImage());
   to.set_batch_dim(op.getBatchDim());
   to.set_group(op.getGroup().str());
+  to.set_pending(op.getPending());
   return success();
 }
 

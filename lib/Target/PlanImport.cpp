@@ -206,7 +206,8 @@ LogicalResult Importer::binding(const plan::Binding &from) {
       return refuse("binding '" + Twine(from.name()) + "' has dimension " + Twine(dim));
   auto type = RankedTensorType::get({from.dims().data(), size_t(from.dims_size())}, element);
   plan::BindingOp::create(builder, loc, *kind, from.name(), type, *where, from.final_value(),
-                          APFloat(from.initial_value()), from.from_image(), from.batch_dim(), from.group());
+                          APFloat(from.initial_value()), from.from_image(), from.batch_dim(), from.group(),
+                          from.pending());
   return success();
 }
 

@@ -297,6 +297,8 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::E
       if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE)
         os << (binding.final_value() == slice.value() ? "  not written by @" : "  updated in place by @")
            << entry.name() << "\n";
+      if (binding.pending())
+        os << "  left by each step for the update that the next one begins with; in no checkpoint\n";
       for (const report::Entry &visiting : entries)
         explainVisits(visiting, binding.name(), os);
       for (const plan::ParameterSource &source : plan.sources())

@@ -16,6 +16,8 @@ def BindingInterface : AttrInterface<"BindingInterface"> {
       return $_attr.getBindingKind() == ::lowtide::BindingKind::Param ||
              $_attr.getBindingKind() == ::lowtide::BindingKind::Constant;
     }]>,
+    InterfaceMethod<"State that a step leaves for an update which the next one makes: part of no checkpoint.", "bool",
+      "isPending", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"Dimension that counts samples; -1 when none does.", "int64_t", "getBatchDim", (ins), [{}],
       [{ return -1; }]>,
   ];

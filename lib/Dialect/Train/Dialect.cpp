@@ -67,12 +67,16 @@ LogicalResult lowtide::train::TrainDialect::verifyOperationAttribute(Operation *
 Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
   FloatAttr initial;
-  bool fromFile = false;
+  bool fromFile = false, pending = false;
   if (parser.parseLess() || parser.parseAttribute(name))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
     if (succeeded(parser.parseOptionalKeyword("from_file"))) {
       fromFile = true;
+      continue;
+    }
+    if (succeeded(parser.parseOptionalKeyword("pending"))) {
+      pending = true;
       continue;
     }
     double value;
@@ -82,7 +86,7 @@ Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), name, initial, fromFile);
+  return get(parser.getContext(), name, initial, fromFile, pending);
 }
 
 void lowtide::train::StateAttr::print(AsmPrinter &printer) const {
@@ -93,5 +97,7 @@ void lowtide::train::StateAttr::print(AsmPrinter &printer) const {
   }
   if (getFromFile())
     printer << ", from_file";
+  if (getPending())
+    printer << ", pending";
   printer << '>';
 }

@@ -161,6 +161,9 @@ TEST(Verify, RefusesBadBindings) {
           binding(p, "x").add_dims(1);
       },
       "rank");
+  // What waits for the next step is state, and an entry takes it up.
+  refused([&](plan::Plan &p) { binding(p, "x").set_pending(true); }, "is pending and no state of its own");
+  refused([&](plan::Plan &p) { binding(p, "w.m").set_pending(true); }, "no entry 'flush' with the flag 'pending'");
   // The same parameter elsewhere in another entry.
   refused(
       [&](plan::Plan &p) {

@@ -101,14 +101,14 @@ def Plan_BindingOp : Plan_Op<"binding", [HasParent<"ProgramOp">]> {
   let summary = "a named tensor that the user binds, reads or saves";
   let description = [{
     The slice carries the value number at the start of the program (0: undefined until written); `final_value` is the one
-    at its end. `initial` fills a state that has no image.
+    at its end. `initial` fills a state that has no image. A `pending` state is left for an update that the next step makes.
   }];
   let arguments = (ins Plan_BindingKind:$kind, StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, Plan_SliceAttr:$slice,
     I64Attr:$final_value, DefaultValuedAttr<F64Attr, "0.0">:$initial, UnitAttr:$from_image,
-    DefaultValuedAttr<I64Attr, "-1">:$batch_dim, DefaultValuedAttr<StrAttr, "\"\"">:$group);
+    DefaultValuedAttr<I64Attr, "-1">:$batch_dim, DefaultValuedAttr<StrAttr, "\"\"">:$group, UnitAttr:$pending);
   let assemblyFormat = [{
     $kind $name $type custom<Slice>($slice) `->` $final_value (`initial` $initial^)? (`from_image` $from_image^)?
-    (`batch_dim` $batch_dim^)? (`group` $group^)? attr-dict
+    (`batch_dim` $batch_dim^)? (`group` $group^)? (`pending` $pending^)? attr-dict
   }];
   let hasVerifier = 1;
 }

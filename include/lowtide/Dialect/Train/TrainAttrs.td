@@ -19,14 +19,19 @@ def Train_ParamAttr : Train_Binding<"Param", "param", "a trained tensor, by its 
   let assemblyFormat = "`<` $name `>`";
 }
 def Train_StateAttr : Train_Binding<"State", "state", "optimizer state or running statistic, kept between steps",
-    (ins OptionalParameter<"::mlir::FloatAttr">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
+    (ins OptionalParameter<"::mlir::FloatAttr">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile,
+     DefaultValuedParameter<"bool", "false">:$pending)> {
+  let builders = [AttrBuilder<(ins "::mlir::StringAttr":$name, "::mlir::FloatAttr":$initial, "bool":$fromFile),
+    [{ return $_get($_ctxt, name, initial, fromFile, /*pending=*/false); }]>];
   let extraClassDeclaration = [{
     double getInitialValue() const { return getInitial() ? getInitial().getValueAsDouble() : 0.0; }
     bool isFromFile() const { return getFromFile(); }
+    bool isPending() const { return getPending(); }
   }];
   let description = [{
     `#train.state<"w.m", initial = 0.1>` starts with every element 0.1 (absent: zero), `#train.state<"n", from_file>` with
-    the tensor in the model file.
+    the tensor in the model file. `#train.state<"pending/grad/w", pending>` is what a step leaves for an update that the
+    next one makes (`train-defer-updates`): no checkpoint holds it.
   }];
   let hasCustomAssemblyFormat = 1;
 }

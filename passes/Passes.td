@@ -297,6 +297,21 @@ def TrainAverageWeights : StepPass<"train-average-weights", "::mlir::ModuleOp"> 
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
 
+def TrainDeferUpdates : StepPass<"train-defer-updates", "::mlir::ModuleOp"> {
+  let summary = "make the updates of a step in the next one, before its parameters are read (real-equal)";
+  let description = [{
+    With `updates=deferred` @train begins with the updates of the step before it, each before the first op that reads its
+    parameter, and leaves what its own need: gradients as they are before unscaling and clipping, and the numbers that go
+    with them (learning rate, step, norm, whether all is finite), as state `pending`. The flag `pending` says that there is
+    something to do: it is false before the first step, and updates are committed only if it is true. @flush makes the
+    updates alone and clears it; the runtime runs it before anything but @train reads parameters or state. Not a bit of a
+    loss or of a checkpoint changes. What value graphs prove of one step they cannot say of two, so that the pass is not
+    among those that are looked at in every compile.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let statistics = [Statistic<"numDeferred", "deferred", "Updates that wait for the next step">];
+}
+
 def TrainSparseUpdates : StepPass<"train-sparse-updates", "::mlir::ModuleOp"> {
   let summary = "update tables in the rows that a batch names (exact; lazy rules are asked for)";
   let description = [{
@@ -314,7 +329,7 @@ def VerifyStep : StepPass<"verify-step", "::mlir::ModuleOp"> {
   let summary = "check the bindings of every entry point (exact)";
   let description = [{
     Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
-    equal type; there is exactly one loss, a float scalar; a tensor that two entry points share has one type.
+    equal type; there is exactly one loss, a float scalar (@flush has none); a tensor that two entry points share has one type.
   }];
 }
 

@@ -98,6 +98,8 @@ void lowtide::buildTrainStage(OpPassManager &passes, const OptionValues &options
       passes.addPass(createTrainAverageWeights(options));
   }
   addAccumulate(passes, options);
+  if (train && options.updateTime != "now")
+    passes.addPass(createTrainDeferUpdates(options));
   if (train)
     passes.addPass(createTrainSparseUpdates(options));
   passes.addPass(createVerifyStep(options));

@@ -128,7 +128,9 @@ lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry
    that were written after a download to the device. On the CPU upload does nothing, and download matters for parameters
    and state that wait in a file (`spill`) alone: the memory at their data is there from lowtide_session_tensor and
    lowtide_session_tensor_at until the next step, save, resume or bind, and again from the next download on; between
-   these nothing may touch it. */
+   these nothing may touch it. Where a step leaves its updates for the next one (lowtide compile --updates=deferred),
+   parameters and state are those after it from the next download on, on the CPU, too, and upload drops an update that
+   is still to be made: what was written is what there is. */
 lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry);
 lowtide_status *lowtide_session_upload(lowtide_session *session);
 

@@ -17,6 +17,9 @@ Failure Compilation::exportModel() {
       step = module->lookupSymbol<func::FuncOp>(name);
   if (!step)
     return refuse(FailureKind::Usage, "there is no entry to write: none of " + llvm::join(options.entries, ", "));
+  if (step.getSymName() == "train" && options.updateTime != "now")
+    return refuse(FailureKind::Usage, "--updates=deferred makes a step of two graphs, and a model is written as one",
+                  {"leave out --updates=deferred"});
   ExportOptions exportOptions;
   exportOptions.previewOptimizers = options.onnxOptimizers == "preview";
   exportOptions.bf16AsCastPairs = options.onnxBf16 == "cast-pairs";

@@ -317,6 +317,15 @@ def MicroBatchesOption : DeclaredOption<"micro-batches", Whole, "1",
   let Stage = "train";
   let Passes = ["train-accumulate"];
 }
+def UpdatesOption : DeclaredOption<"updates", Text, "now",
+  "When a step's updates are made: now, in it; deferred, in the next one, each before its parameter is read (exact; "
+  "with clipping or loss scaling, copies of state in another memory then overlap the forward pass)",
+  "words<updateTimes>"> {
+  let Stage = "train";
+  let Role = "Update";
+  let Member = "updateTime";
+  let Passes = ["train-defer-updates"];
+}
 def LossHeadChunksOption : DeclaredOption<"loss-head-chunks", Text, "auto",
   "Pieces of the logits of a loss head: auto (where they are large), a number, off", "chunks"> {
   let Stage = "fitted";

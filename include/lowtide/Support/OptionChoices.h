@@ -13,6 +13,7 @@ namespace lowtide {
 inline constexpr llvm::StringLiteral conventions[] = {"torch", "onnx"};
 inline constexpr llvm::StringLiteral trainingModes[] = {"train", "eval", "as-is"};
 inline constexpr llvm::StringLiteral sparseUpdateRules[] = {"exact", "lazy", "off"};
+inline constexpr llvm::StringLiteral updateTimes[] = {"now", "deferred"};
 inline constexpr llvm::StringLiteral convLayouts[] = {"auto", "nchw", "nhwc"};
 inline constexpr llvm::StringLiteral precisions[] = {"f32", "mixed-bf16", "mixed-f16", "bf16", "f16", "f64"};
 inline constexpr llvm::StringLiteral frozenStorages[] = {"auto", "f32", "bf16", "f16", "int8", "nf4", "fp8"};

@@ -93,6 +93,17 @@ Value train::buildLossSeed(OpBuilder &builder, func::FuncOp step, Value loss, co
   return nn::reshape(nn::cast(Expr(builder, loss.getLoc(), state), type.getElementType()), type.getShape());
 }
 
+Value train::buildAlone(OpBuilder &builder, GradientsInterface op, unsigned number, Value gradient, ValueRange others) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(gradient);
+  state.addOperands(others);
+  state.addAttributes(op->getAttrs());
+  state.addTypes(op->getResult(number).getType());
+  for (OpResult result : op->getResults().drop_front(op.getGradients().size()))
+    state.addTypes(result.getType());
+  return builder.create(state)->getResult(0);
+}
+
 //===-- what the ops share ------------------------------------------------===//
 
 uint64_t train::countGradientFlops(Operation *op, uint64_t perElement) {

@@ -20,6 +20,7 @@ WRONG = {
     "group": ["bias", "bias:", ":lr=1", "bias:lr", "bias:lr=x", "bias:lr=nan", "bias:lr=-1", "bias:rate=1", "bias:optimizer=adamx",
               "bias:lr=1,lr=2", "bias:moments=int4", "bias:lr=1;bias"],
     "sparse-updates": ["eager"],
+    "updates": ["later", "NOW"],
     "moments": ["int4", "f64"],
     "master": ["half"],
     "ema": ["1", "-1", "nan", "slow"],

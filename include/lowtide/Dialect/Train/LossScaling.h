@@ -44,6 +44,10 @@ mlir::Value appendLossScale(mlir::func::FuncOp step, const LossScale &scale);
 /// dynamic one is the step's state.
 mlir::Value buildLossSeed(mlir::OpBuilder &builder, mlir::func::FuncOp step, mlir::Value loss, const LossScale &scale);
 
+/// The same of gradient `number` of the op alone; `others`: its operands that are no gradients.
+mlir::Value buildAlone(mlir::OpBuilder &builder, GradientsInterface op, unsigned number, mlir::Value gradient,
+                       mlir::ValueRange others);
+
 // Called by the records.
 
 /// `perElement` for each element of the operands.

@@ -6,6 +6,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "lowtide/Interfaces/OpInterfaces.td"
+include "lowtide/Dialect/Train/OptimizerInterface.td"
 include "lowtide/Dialect/Train/TrainAttrs.td"
 
 // An op on all gradients of a step, or on the few numbers that decide about them. Its decomposition is its definition.
@@ -27,7 +28,7 @@ class Train_GradientOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def Train_UnscaleOp : Train_GradientOp<"unscale"> {
+def Train_UnscaleOp : Train_GradientOp<"unscale", [DeclareOpInterfaceMethods<GradientsInterface>]> {
   let summary = "gradients divided by the loss scale, and whether every one of their elements was finite";
   let description = [{
     As torch.amp's GradScaler: each gradient is multiplied by float(1 / double(scale)); `finite` is false when any element
@@ -47,14 +48,14 @@ def Train_GlobalNormOp : Train_GradientOp<"global_norm"> {
   let assemblyFormat = "$grads attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_ClipNormOp : Train_GradientOp<"clip_norm"> {
+def Train_ClipNormOp : Train_GradientOp<"clip_norm", [DeclareOpInterfaceMethods<GradientsInterface>]> {
   let summary = "gradients times min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_";
   let arguments = (ins Variadic<AnyTensor>:$grads, AnyTensor:$norm, F64Attr:$max_norm);
   let results = (outs Variadic<AnyTensor>:$clipped);
   let assemblyFormat = "$grads `norm` $norm attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_ClipValueOp : Train_GradientOp<"clip_value"> {
+def Train_ClipValueOp : Train_GradientOp<"clip_value", [DeclareOpInterfaceMethods<GradientsInterface>]> {
   let summary = "gradients limited to [-limit, limit], element by element, as torch.nn.utils.clip_grad_value_";
   let arguments = (ins Variadic<AnyTensor>:$grads, F64Attr:$limit);
   let results = (outs Variadic<AnyTensor>:$clipped);

@@ -28,4 +28,16 @@ def OptimizerInterface : OpInterface<"OptimizerInterface"> {
   ];
 }
 
+def GradientsInterface : OpInterface<"GradientsInterface"> {
+  let description = [{
+    An op between the gradients of a step and its updates that changes each gradient element by element: result i is
+    gradient i, changed. Its further operands are numbers for all gradients, its further results are of all of them.
+  }];
+  let cppNamespace = "::lowtide::train";
+  let methods = [
+    InterfaceMethod<"The gradients, the first operands.", "::mlir::OperandRange", "getGradients", (ins), [{}],
+      [{ return $_op.getGrads(); }]>,
+  ];
+}
+
 #endif

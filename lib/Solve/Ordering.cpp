@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace lowtide::solve {
 
@@ -56,6 +57,7 @@ public:
   Schedule depthFirst();
   Schedule eager(const Schedule &order);
   Schedule lazy(const Schedule &order);
+  Schedule sink(const Schedule &order);
 
 private:
   bool isCounted(uint32_t value) const { return !graph.values[value].placed && graph.values[value].producer >= 0; }
@@ -236,6 +238,52 @@ Schedule Orderer::lazy(const Schedule &order) {
   return schedule;
 }
 
+/// What only replaces arguments by what is made of arguments, as an update of the step before does, takes no part in
+/// the bytes alive: it stands before the first operation that needs it, where what it reads may still be on its way.
+Schedule Orderer::sink(const Schedule &order) {
+  constexpr uint64_t numberBytes = 64;
+  auto isSmall = [&](uint32_t value) { return !isCounted(value) || graph.size(value) <= numberBytes; };
+  std::vector<char> waits(graph.operations.size(), false), done(graph.operations.size(), false);
+  bool isAnyNeeded = false;
+  for (uint32_t op = 0; op < graph.operations.size(); ++op) {
+    const StepOperation &operation = graph.operations[op];
+    const bool replaces = std::any_of(operation.writes.begin(), operation.writes.end(),
+                                      [&](uint32_t value) { return !isCounted(value); });
+    // What nothing needs, as a flag that is set, may replace what all updates read: it would ask for them.
+    const bool isLast = successors[op].empty();
+    waits[op] = replaces && std::all_of(operation.writes.begin(), operation.writes.end(), isSmall) &&
+                std::all_of(operation.reads.begin(), operation.reads.end(),
+                            [&](uint32_t value) { return isLast ? !isCounted(value) : isSmall(value); });
+    isAnyNeeded |= waits[op] && !isLast;
+  }
+  // Updates of this step are the last that is done with what they replace.
+  if (!isAnyNeeded)
+    return order;
+  Schedule schedule;
+  std::vector<uint32_t> stack;
+  auto run = [&](uint32_t first) {
+    for (stack.push_back(first); !stack.empty();) {
+      const uint32_t op = stack.back();
+      const size_t depth = stack.size();
+      for (uint32_t before : predecessors[op])
+        if (!done[before])
+          stack.push_back(before);
+      if (stack.size() > depth)
+        continue;
+      stack.pop_back();
+      if (!std::exchange(done[op], true))
+        schedule.push_back(op);
+    }
+  };
+  for (uint32_t op : order)
+    if (!waits[op])
+      run(op);
+  for (uint32_t op : order)
+    if (!done[op])
+      run(op);
+  return schedule;
+}
+
 } // namespace
 
 Ordering findOrder(const StepGraph &graph) {
@@ -256,6 +304,7 @@ Ordering findOrder(const StepGraph &graph) {
   };
   const Schedule given = originalSchedule(graph);
   consider(given, "as given");
+  const uint64_t givenBytes = best.timeline.peakBytes;
   consider(orderer.eager(given), "eager");
   consider(orderer.lazy(given), "lazy");
   consider(orderer.eager(orderer.lazy(given)), "lazy, eager");
@@ -267,6 +316,13 @@ Ordering findOrder(const StepGraph &graph) {
   Schedule depthFirst = orderer.depthFirst();
   consider(depthFirst, "depth first");
   consider(orderer.eager(depthFirst), "depth first, eager");
+  // The numbers that such updates read live longer then, which is worth nothing to speak of.
+  constexpr uint64_t mostNumberBytes = 4096;
+  Schedule sunk = orderer.sink(best.schedule);
+  if (sunk != best.schedule)
+    if (std::optional<Timeline> timeline = evaluate(graph, sunk);
+        timeline && timeline->peakBytes <= std::min(best.timeline.peakBytes + mostNumberBytes, givenBytes))
+      best.schedule = std::move(sunk), best.timeline = std::move(*timeline);
   return best;
 }
 

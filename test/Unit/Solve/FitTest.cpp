@@ -84,6 +84,22 @@ TEST(Ordering, IsValidAndNeverWorse) {
   }
 }
 
+TEST(Ordering, UpdatesOfTheStepBeforeStandWhereTheyAreNeeded) {
+  StepBuilder b;
+  const uint32_t weight = b.argument(64), gradient = b.argument(64), x = b.argument(64);
+  b.update(weight, gradient);
+  const uint32_t updated = b.graph.operations.back().writes.front();
+  const uint32_t y = b.operation({x}, 64, 1), z = b.operation({y}, 64, 1, true);
+  b.graph.values[b.operation({z, updated}, 64, 1, true)].kept = true;
+  EXPECT_THAT(findOrder(b.graph).schedule, testing::ElementsAre(1, 2, 0, 3));
+  // What no operation needs stays, and so does what frees bytes.
+  StepBuilder last;
+  const uint32_t w = last.argument(64), g = last.operation({w}, 64, 1);
+  last.update(w, g);
+  last.graph.values[last.operation({last.argument(64)}, 64, 1)].kept = true;
+  EXPECT_THAT(findOrder(last.graph).schedule, testing::ElementsAre(0, 1, 2));
+}
+
 TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
   std::mt19937_64 random(3);
   for (unsigned i = 0; i < 300; ++i) {

@@ -9,6 +9,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Support/StableSort.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -91,6 +92,8 @@ class Loader {
 public:
   Loader(func::FuncOp step, const TensorPlaces &places);
   void load(BlockArgument argument, RankedTensorType type);
+  /// Whether the step begins with the updates of the one before it (TrainDeferUpdates).
+  bool isDeferred() const { return deferred; }
 
 private:
   void load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses);
@@ -99,11 +102,16 @@ private:
 
   /// Bytes of what the rounds of a loop read and may load.
   llvm::DenseMap<Operation *, uint64_t> bytesOf;
+  bool deferred;
 };
 
 } // namespace
 
-Loader::Loader(func::FuncOp step, const TensorPlaces &places) {
+Loader::Loader(func::FuncOp step, const TensorPlaces &places)
+    : deferred(llvm::any_of(step.getArguments(), [&](BlockArgument argument) {
+        const std::optional<BindingFacts> facts = getFacts(step, argument);
+        return facts && facts->pending;
+      })) {
   if (!places.entersLoops)
     return;
   for (BlockArgument argument : step.getArguments()) {
@@ -151,6 +159,46 @@ void Loader::load(BlockArgument argument, RankedTensorType type) {
        llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; }));
 }
 
+/// What reads a value, through views, in the order of the block.
+static SmallVector<std::pair<Operation *, OpOperand *>> listReads(Block &block, Value value) {
+  SmallVector<std::pair<Operation *, OpOperand *>> reads;
+  SmallVector<Value> shown{value};
+  for (unsigned i = 0; i < shown.size(); ++i)
+    for (OpOperand &use : shown[i].getUses())
+      if (StepStorage::isView(use.getOwner()) && use.getOwner()->getBlock() == &block)
+        shown.push_back(use.getOwner()->getResult(0));
+      else
+        reads.push_back({block.findAncestorOpInBlock(*use.getOwner()), &use});
+  sortStably(reads,
+             [](const auto &a, const auto &b) { return a.first != b.first && a.first->isBeforeInBlock(b.first); });
+  return reads;
+}
+
+/// A tensor that is replaced before it is read: its first reader takes what was made, and the others load what `store`
+/// has written, so that the device need not hold it from one to the next.
+static void loadAgain(Block &block, Value made, train::MoveOp store, RankedTensorType type) {
+  SmallVector<std::pair<Operation *, OpOperand *>> reads = listReads(block, made);
+  llvm::erase_if(reads, [&](const auto &read) { return read.first == store || read.first == block.getTerminator(); });
+  if (reads.empty() || reads.back().first == reads.front().first)
+    return;
+  Operation *first = reads.front().first;
+  llvm::erase_if(reads, [&](const auto &read) { return read.first == first; });
+  OpBuilder builder(reads.front().first);
+  Value loaded = train::MoveOp::create(builder, made.getLoc(), type, store.getResult()).getResult();
+  for (auto [reader, use] : reads) {
+    SmallVector<Operation *> views;
+    for (Value shown = use->get(); shown != made; shown = views.back()->getOperand(0))
+      views.push_back(shown.getDefiningOp());
+    Value value = loaded;
+    for (Operation *view : llvm::reverse(views)) {
+      IRMapping mapping;
+      mapping.map(view->getOperand(0), value);
+      value = builder.clone(*view, mapping)->getResult(0);
+    }
+    use->set(value);
+  }
+}
+
 static void moveElsewhere(func::FuncOp step, BlockArgument argument, const BindingFacts &facts, Loader &loader,
                           Space space) {
   Block &block = step.getBody().front();
@@ -165,7 +213,11 @@ static void moveElsewhere(func::FuncOp step, BlockArgument argument, const Bindi
     OpOperand &returned = block.getTerminator()->getOpOperand(unsigned(result));
     OpBuilder builder(step.getContext());
     builder.setInsertionPointAfterValue(returned.get());
-    returned.set(train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get()).getResult());
+    Value made = StepStorage::getRoot(returned.get());
+    auto store = train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get());
+    returned.set(store.getResult());
+    if (!facts.pending && made.getType() == type && loader.isDeferred())
+      loadAgain(block, made, store, type);
     results[unsigned(result)] = moved;
   }
   step.setType(FunctionType::get(step.getContext(), inputs, results));

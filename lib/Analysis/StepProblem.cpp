@@ -117,8 +117,13 @@ void StepProblem::addOperation(Operation &op, const Knowledge &known) {
   if (StepStorage::isMove(&op)) {
     const bool isStore = getSpace(op.getOperand(0).getType()) == Space::Device;
     operation.kind = isStore ? solve::StepOperation::Kind::Stores : solve::StepOperation::Kind::Loads;
-    // What lies in the other memory before the step comes from there as often as it is asked for.
-    operation.runsOnce = isStore || !known.costs.moves || !isa<BlockArgument>(StepStorage::getRoot(op.getOperand(0)));
+    // What lies in the other memory from step to step comes from there as often as it is asked for: as the step found
+    // it, or as an instruction has left it.
+    const Value source = StepStorage::getRoot(op.getOperand(0));
+    const bool isLasting = isa<BlockArgument>(source) || llvm::any_of(source.getUsers(), [](Operation *user) {
+                             return user->hasTrait<OpTrait::IsTerminator>();
+                           });
+    operation.runsOnce = isStore || !known.costs.moves || !isLasting;
     if (!operation.runsOnce)
       operation.seconds = known.costs.moves->back.getSeconds(getTensorBytes(op.getResult(0).getType()).value_or(0));
   }

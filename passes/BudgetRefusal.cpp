@@ -52,6 +52,39 @@ std::pair<const solve::PackedPlan *, uint64_t> PosedEntry::findSmallest() const 
   return {smallest, bytes};
 }
 
+bool PosedEntry::packsInto(uint64_t bytes) const {
+  return solved->plans.packsInto(bytes) ||
+         llvm::any_of(offloads, [&](solve::SolvedStep *offload) { return offload->plans.packsInto(bytes); });
+}
+
+EntryStaging EntryStaging::of(ArrayRef<PosedEntry> entries) {
+  EntryStaging staging;
+  for (const PosedEntry &entry : entries) {
+    staging.least = std::max(staging.least, entry.leastStagingBytes);
+    staging.most = std::max(staging.most, entry.stagingBytes);
+  }
+  return staging;
+}
+
+bool EntryStaging::isWorthIt(ArrayRef<PosedEntry> entries) const {
+  uint64_t without = 0, with = 0;
+  for (const PosedEntry &entry : entries) {
+    uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
+    without = std::max(without, arena);
+    for (solve::SolvedStep *offload : entry.offloads)
+      arena = std::min(arena, offload->plans.getSmallest().arenaBytes);
+    with = std::max(with, arena);
+  }
+  return most + with < least + without;
+}
+
+void EntryStaging::setSmallest(MutableArrayRef<PosedEntry> entries) {
+  const EntryStaging staging = of(entries);
+  const uint64_t bytes = staging.isWorthIt(entries) ? staging.most : staging.least;
+  for (PosedEntry &entry : entries)
+    entry.smallestStagingBytes = bytes;
+}
+
 /// The lower bound in words; `leastBytes` holds what outlives the instructions, too.
 static std::string formatLeast(uint64_t leastBytes) {
   return "at least " + formatExact(leastBytes) + " are needed whatever is recomputed";

@@ -23,7 +23,7 @@ struct PosedEntry {
   std::shared_ptr<solve::OffloadBaselines> baselines = {};
   Space otherSpace = Space::Device;
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
-  /// Of the smallest plans of all entries together.
+  /// Of the smallest plans of all entries together (EntryStaging::setSmallest).
   uint64_t smallestStagingBytes = 0;
 
   /// Makes `plan` of the step, once.
@@ -31,6 +31,21 @@ struct PosedEntry {
   /// The plan with the smallest arena that was found, and that arena with what copies pass through.
   std::pair<const solve::PackedPlan *, uint64_t> findSmallest() const;
   uint64_t getSmallestBytes() const { return findSmallest().second; }
+  /// Whether one of its schedules, with or without values in another memory, has an arena of that many bytes.
+  bool packsInto(uint64_t bytes) const;
+};
+
+/// What copies of all entries of a module pass through, in bytes of the device: what every schedule moves, and
+/// anything.
+struct EntryStaging {
+  uint64_t least = 0, most = 0;
+
+  static EntryStaging of(llvm::ArrayRef<PosedEntry> entries);
+  /// Whether the smallest plans need less with values in another memory than without. Looks for all smallest arenas,
+  /// which takes long.
+  bool isWorthIt(llvm::ArrayRef<PosedEntry> entries) const;
+  /// Tells all entries which of the two their smallest plans count, before one is refused.
+  static void setSmallest(llvm::MutableArrayRef<PosedEntry> entries);
 };
 
 /// Bytes of a budget: for the transient arena, for everything else, and of the former what no schedule may use.

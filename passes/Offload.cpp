@@ -110,6 +110,15 @@ void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::So
       entry.problem.getGraph(), entry.solved->front.getLargest(), getAlignment(room.space), getPlanPacking());
 }
 
+/// What all values take that can wait in a memory of that alignment.
+static uint64_t countMostRoom(const solve::StepGraph &graph, uint64_t alignment) {
+  uint64_t bytes = 0;
+  for (const solve::StepOperation &load : graph.reruns)
+    if (load.kind == solve::StepOperation::Kind::Loads)
+      bytes += solve::alignTo(graph.values[load.writes.front()].bytes, alignment);
+  return bytes;
+}
+
 /// What takes more of the other memory than there is loads less: by parts of what it would take, so that more room
 /// never leaves fewer parts to choose from.
 static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
@@ -128,27 +137,30 @@ static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSte
 }
 
 std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const OffloadRoom &room,
-                                                        solve::SolvedSteps &solved,
-                                                        std::optional<solve::PackedPlan> plan,
-                                                        uint64_t transientBytes) {
+                                                        solve::SolvedSteps &solved, uint64_t transientBytes) {
   const uint64_t alignment = getAlignment(room.space);
+  std::optional<solve::PackedPlan> plan;
   auto getSeconds = [&] { return plan ? plan->plan.timeline.seconds : std::numeric_limits<double>::infinity(); };
   auto take = [&](solve::SolvedStep &step, uint64_t budget) {
     if (std::optional<solve::PackedPlan> faster =
             solve::findFastestLanes(step, budget, room.bytes, alignment, getPlanPacking(), getSeconds()))
       plan = std::move(faster);
   };
-  // What lies in the other memory from step to step is moved in any case: its lanes choose, too.
-  if (entry.leastStagingBytes || findMoves(entry.step)) {
-    plan.reset();
-    if (entry.leastStagingBytes <= transientBytes)
-      take(*entry.solved, transientBytes - entry.leastStagingBytes);
+  if (const uint64_t least = entry.leastStagingBytes; least <= transientBytes) {
+    // What lies in the other memory from step to step is moved in any case: its lanes choose, too.
+    if (least || findMoves(entry.step))
+      take(*entry.solved, transientBytes - least);
+    else if (const solve::PackedPlan *found = entry.solved->plans.find(transientBytes))
+      plan = *found;
   }
   if (transientBytes < entry.stagingBytes || entry.offloads.empty())
     return plan;
   const uint64_t budget = transientBytes - entry.stagingBytes;
   for (solve::SolvedStep *offload : entry.offloads) {
     take(*offload, budget);
+    // No plan takes more of the other memory than all that can wait.
+    if (countMostRoom(offload->graph, alignment) <= room.bytes)
+      continue;
     if (const solve::PackedPlan *found = offload->plans.find(budget))
       tryLess(entry, room, solved, *offload, found->plan, [&](solve::SolvedStep &less) { take(less, budget); });
   }

@@ -54,9 +54,9 @@ uint64_t countStagingBytes(Space space, uint64_t largestBytes);
 
 /// Prepares an entry's searches with loads.
 void poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved);
-/// The plan that takes the least time in `transientBytes` of the device, of those with values in the room and `plan`,
-/// which has none (nothing: it does not fit).
+/// The plan that takes the least time in `transientBytes` of the device, with values in the room or without; nothing:
+/// none fits.
 std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
-                                               std::optional<solve::PackedPlan> plan, uint64_t transientBytes);
+                                               uint64_t transientBytes);
 
 } // namespace lowtide

@@ -116,8 +116,7 @@ private:
 
   void restore(ModuleOp given);
 
-  /// Lets all entries count what copies of any of them pass through: that is there once. Of the smallest plans those
-  /// are taken that need the least together.
+  /// Lets all entries count what copies of any of them pass through: that is there once.
   void shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes);
 
   std::shared_ptr<solve::SolvedSteps> solved;
@@ -181,32 +180,16 @@ LogicalResult TrainRematerialize::fitAll() {
 }
 
 void TrainRematerialize::shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes) {
-  // Without values that wait, and with them.
-  uint64_t leastStaging = 0, mostStaging = 0, leastArena = 0, mostArena = 0;
-  bool isChoice = false;
-  for (const PosedEntry &entry : entries) {
-    leastStaging = std::max(leastStaging, entry.leastStagingBytes);
-    mostStaging = std::max(mostStaging, entry.stagingBytes);
-    isChoice |= !entry.offloads.empty();
-  }
-  // Arenas take long to find. Where nothing waits they change nothing.
-  for (const PosedEntry &entry : entries) {
-    if (!isChoice && leastStaging == mostStaging)
-      break;
-    uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
-    leastArena = std::max(leastArena, arena);
-    for (solve::SolvedStep *offload : entry.offloads)
-      arena = std::min(arena, offload->plans.getSmallest().arenaBytes);
-    mostArena = std::max(mostArena, arena);
-  }
-  const bool fits = mostStaging + mostArena <= transientBytes,
-             isWorthIt = mostStaging + mostArena < leastStaging + leastArena;
+  const EntryStaging staging = EntryStaging::of(entries);
+  const bool fits = llvm::all_of(entries, [&](PosedEntry &entry) {
+    return staging.most <= transientBytes && entry.packsInto(transientBytes - staging.most);
+  });
+  const bool areOffloadsKept = fits || (!countsWholeStaging && staging.isWorthIt(entries));
   for (PosedEntry &entry : entries) {
-    entry.leastStagingBytes = countsWholeStaging && fits ? mostStaging : leastStaging;
-    entry.stagingBytes = mostStaging;
-    if (!fits && (countsWholeStaging || !isWorthIt))
+    entry.leastStagingBytes = countsWholeStaging && fits ? staging.most : staging.least;
+    entry.stagingBytes = staging.most;
+    if (!areOffloadsKept)
       entry.offloads.clear();
-    entry.smallestStagingBytes = isWorthIt ? mostStaging : leastStaging;
   }
 }
 
@@ -367,11 +350,10 @@ double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::Fitte
 
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (rematStrategy == "fit") {
-    const uint64_t least = entry.leastStagingBytes;
-    const solve::PackedPlan *found =
-        least <= transientBytes ? entry.solved->plans.find(transientBytes - least) : nullptr;
-    std::optional<solve::PackedPlan> plan = found ? std::optional(*found) : std::nullopt;
-    return roomLeft ? chooseOffload(entry, *roomLeft, *solved, std::move(plan), transientBytes) : plan;
+    if (roomLeft)
+      return chooseOffload(entry, *roomLeft, *solved, transientBytes);
+    const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
+    return found ? std::optional(*found) : std::nullopt;
   }
   // A packing may need more than the bytes alive: then ask for less.
   for (uint64_t ask = transientBytes;;) {
@@ -490,24 +472,31 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   Builder builder(&getContext());
   if (offloadRoom)
     getOperation()->setAttr(offloadBudgetAttrName, builder.getI64IntegerAttr(int64_t(offloadRoom->bytes)));
-  if (bytes < statics.sum())
-    shareStaging(entries, 0);
-  if (bytes < statics.sum())
+  if (bytes < statics.sum()) {
+    if (roomLeft)
+      shareStaging(entries, 0);
+    EntryStaging::setSmallest(entries);
     return refuseStatics(getOperation(), entries, bytes, statics);
+  }
   getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
   const BudgetRoom room{bytes - statics.sum(), statics, reserve};
-  shareStaging(entries, room.getUsableBytes());
+  if (roomLeft)
+    shareStaging(entries, room.getUsableBytes());
   std::vector<solve::PackedPlan> plans;
-  // What helps the entry that needs the most helps all.
-  PosedEntry *refused = nullptr;
+  SmallVector<PosedEntry *> refused;
   for (PosedEntry &entry : entries) {
     if (std::optional<solve::PackedPlan> plan = findPlan(entry, room.getUsableBytes()))
       plans.push_back(std::move(*plan));
-    else if (!refused || refused->getSmallestBytes() < entry.getSmallestBytes())
-      refused = &entry;
+    else
+      refused.push_back(&entry);
   }
-  if (refused)
-    return refuseBudget(*refused, room, rematStrategy, facts.getTable());
+  if (!refused.empty()) {
+    EntryStaging::setSmallest(entries);
+    // What helps the entry that needs the most helps all.
+    PosedEntry &most = **llvm::max_element(
+        refused, [](PosedEntry *a, PosedEntry *b) { return a->getSmallestBytes() < b->getSmallestBytes(); });
+    return refuseBudget(most, room, rematStrategy, facts.getTable());
+  }
   uint64_t most = 0;
   for (auto [entry, profile, plan] : llvm::zip_equal(entries, unfitted, plans)) {
     FailureOr<uint64_t> beyond = fitEntry(entry, profile, std::move(plan), room, facts.getTable());
@@ -515,9 +504,11 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
       return failure();
     most = std::max(most, *beyond);
     // Less than nothing cannot be asked of the instructions.
-    if (*beyond && !room.getUsableBytes())
+    if (*beyond && !room.getUsableBytes()) {
+      EntryStaging::setSmallest(entries);
       return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, rematStrategy,
                           facts.getTable());
+    }
   }
   // One has less to pass through, another a smaller arena: then what all pass through counts for each.
   const uint64_t together = totals.arenaBytes + totals.stagingBytes;

@@ -400,8 +400,13 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
       considerAll();
   }
   considerAll();
-  // The smallest arena need not be that of the fewest bytes alive.
-  if (!isWorse(least))
+  // The smallest arena need not be that of the fewest bytes alive. It takes long to find: only where time may be won.
+  const std::vector<const FittedSchedule *> small =
+      isWorse(least) ? std::vector<const FittedSchedule *>() : step.plans.listSmall();
+  if (std::any_of(small.begin(), small.end(), [&](const FittedSchedule *plan) {
+        return plan->timeline.peakBytes <= budgetBytes &&
+               !isWorse(listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds);
+      }))
     consider(step.plans.getSmallest());
   return best;
 }

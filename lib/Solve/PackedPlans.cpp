@@ -108,6 +108,23 @@ const PackedPlan &PackedPlans::getSmallest() {
   return *smallest;
 }
 
+std::vector<const FittedSchedule *> PackedPlans::listSmall() {
+  std::vector<const FittedSchedule *> small;
+  for (const FittedSchedule *plan = front.find(getReach()); plan;
+       plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
+    small.push_back(plan);
+  return small;
+}
+
+bool PackedPlans::packsInto(uint64_t bytes) {
+  const FittedSchedule &least = front.getSmallest();
+  if (least.timeline.peakBytes > bytes)
+    return false;
+  if (smallest)
+    return smallest->arenaBytes <= bytes;
+  return pack(listBuffers(graph, least), options.getQuick()).arenaBytes <= bytes || getSmallest().arenaBytes <= bytes;
+}
+
 const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   const PackedPlan *best = nullptr;
   // What packs may take longer than the front's schedule, never less.

@@ -42,6 +42,11 @@ public:
   const PackedPlan &get(const FittedSchedule &plan);
   /// The one with the smallest arena that was found.
   const PackedPlan &getSmallest();
+  /// Schedules that it may be a packing of, not packed: from the most bytes alive to the fewest.
+  std::vector<const FittedSchedule *> listSmall();
+  /// Whether the smallest arena that getSmallest finds has at most that many bytes; it is looked for only where little
+  /// effort does not tell.
+  bool packsInto(uint64_t bytes);
   /// The cheapest whose arena is within `budgetBytes`: a packing may need more than the bytes alive, then the front is
   /// asked for less. Null if there is none. More bytes never cost time.
   const PackedPlan *find(uint64_t budgetBytes);

@@ -250,8 +250,9 @@ FitStageOptions Compilation::fitStageOptions() const {
 Failure Compilation::checkTarget(bool comparesMethods) {
   if (Failure failure = findOptionsTarget())
     return failure;
-  if (options.precision == "f64" && target.kind != TargetKind::Reference)
-    return refuse(FailureKind::Usage, "--precision=f64 computes everything in f64, which only --target=reference does");
+  if (options.precision == "f64" && target.isGpu())
+    return refuse(FailureKind::Usage,
+                  "--precision=f64 computes everything in f64, which --target=cpu and --target=reference do");
   const bool needsSolver = options.bound || options.rematStrategy == "lp-rounding";
   const char *solver = std::getenv("LOWTIDE_HIGHS");
   if ((needsSolver || comparesMethods) && solver && *solver && !solve::hasLinearSolver())

@@ -193,10 +193,12 @@ def judge_suite(suite, full):
     """The recorded runs: the project's own models, and the whole collection where it lies beside the checkout."""
     variants = [["--target=cpu"]]
     if full:
-        variants += [["--target=reference"], ["--target=reference", "--precision=f64"]]
+        variants += [["--precision=f64"], ["--target=reference"], ["--target=reference", "--precision=f64"]]
     for folder in model_folders():
         for flags in variants:
             judge(suite, folder, *flags)
+    if not full:
+        judge(suite, TEST / "models", "--precision=f64", "--only=cnn-digits/model.onnx|gpt-tiny/opset23.onnx|unet-mini/model.onnx")
 
 
 def emulated_suite(suite, full):

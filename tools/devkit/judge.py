@@ -49,7 +49,7 @@ options:
   --json=FILE               also write the figures as JSON
   --jobs=N                  files at a time (default: all cores)
 
-Every other flag goes to `lowtide compile`: --target=reference --precision=f64, for instance. Flags after '--run'
+Every other flag goes to `lowtide compile`: --target=cpu --precision=f64, for instance. Flags after '--run'
 go to lowtide-run.
 """
 

@@ -109,7 +109,7 @@ Options driver::proofOptions(const Options &options, const std::string &artifact
   step.emit = "artifact";
   step.output = artifact;
   step.from.clear();
-  step.target = "reference";
+  step.target = "cpu";
   step.precision = "f64";
   step.precisionOverrides.clear();
   step.frozenWeights = "auto";

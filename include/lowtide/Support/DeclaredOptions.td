@@ -347,8 +347,8 @@ def TargetFileOption : DeclaredOption<"target-file", Text, "",
   let Stage = "plan";
 }
 def PrecisionOption : DeclaredOption<"precision", Text, "f32",
-  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
-  "--target=reference", "words<precisions>"> {
+  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 on a "
+  "CPU", "words<precisions>"> {
   let Stage = "train";
   let Passes = ["train-differentiate", "train-autocast"];
 }

@@ -39,7 +39,9 @@ template <typename Op> static DictionaryAttr getAttentionAttributes(Op op) {
 
 template <typename Op> static bool hasCall(Op op) {
   auto q = op.getQ().getType();
-  return isCallType(q, q) && q.getNumElements() > 0 && op.getV().getType().getNumElements() > 0;
+  // Tiles of scores are f32's.
+  return isCallType(q, q) && !q.getElementType().isF64() && q.getNumElements() > 0 &&
+         op.getV().getType().getNumElements() > 0;
 }
 
 namespace {

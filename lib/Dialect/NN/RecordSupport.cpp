@@ -68,7 +68,7 @@ Type nn::computeType(Operation *op, Type element) {
 
 bool nn::isCallType(Type from, Type to) {
   Type a = getElementTypeOrSelf(from), d = getElementTypeOrSelf(to);
-  return a.isF32() ? d.isF32() : (a.isBF16() || a.isF16()) && (d == a || d.isF32());
+  return a.isF32() || a.isF64() ? d == a : (a.isBF16() || a.isF16()) && (d == a || d.isF32());
 }
 
 void nn::appendCallTypes(Builder &builder, Type from, Type to, SmallVectorImpl<NamedAttribute> &attributes) {

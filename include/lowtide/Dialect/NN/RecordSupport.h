@@ -42,8 +42,8 @@ mlir::Type accumulatorType(mlir::Value tensor);
 /// its result is rounded once.
 mlir::Type computeType(mlir::Operation *op, mlir::Type element);
 
-/// Whether a library call computes a contraction of operands of type `from` into `to`: f32, or 16-bit floats into their
-/// own type or f32.
+/// Whether a library call computes a contraction of operands of type `from` into `to`: f32 and f64 into their own type,
+/// 16-bit floats into their own type or f32.
 bool isCallType(mlir::Type from, mlir::Type to);
 /// The attributes `dtype` (of operands and result) and `result_dtype` (where it differs) of such a call; f32 is not
 /// stated.

@@ -12,6 +12,7 @@
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace lowtide::solve {
@@ -374,7 +375,15 @@ private:
       return addUp(value);
     lowest = never;
     unmarked.clear();
-    return addUpKept(value);
+    const double seconds = addUpKept(value);
+    // Of so many sums one is compared with what it stands for: few enough to cost nothing.
+    assert((++numSums % 509 || isSumOf(value, seconds)) && "a kept sum is that of what is not there");
+    return seconds;
+  }
+
+  [[maybe_unused]] bool isSumOf(uint32_t value, double seconds) {
+    ++stamp;
+    return addUp(value) == seconds;
   }
 
   /// Seconds to make `value` again now, with everything that is not there.
@@ -566,6 +575,7 @@ private:
   /// whose own sources are part of sums that were taken whole and not marked yet.
   uint32_t lowest = never;
   std::vector<uint32_t> unmarked;
+  [[maybe_unused]] uint64_t numSums = 0;
   /// Scratch of `execute`.
   std::vector<uint32_t> dying;
   uint32_t stamp = 0;

@@ -118,7 +118,10 @@ int driver::describeMachine() {
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   bool v3 = features.lookup("avx2") && features.lookup("fma") && features.lookup("bmi2");
   bool v4 = v3 && features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw");
-  llvm::outs() << (v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "below x86-64-v3: only --target=reference runs here") << "\n";
+  llvm::outs() << (v4   ? "x86-64-v4"
+                   : v3 ? "x86-64-v3"
+                        : "below x86-64-v3: compiles here, but steps run on a machine with AVX2 and FMA")
+               << "\n";
   for (const rt::cuda::Finding &finding : rt::cuda::surveyCuda())
     llvm::outs() << llvm::left_justify(finding.what, 10) << finding.text << "\n";
   auto tell = [](llvm::StringRef tool, std::optional<std::string> path, llvm::StringRef without) {

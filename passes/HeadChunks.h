@@ -26,7 +26,7 @@ inline constexpr uint64_t largeLogitsBytes = uint64_t(64) << 20;
 /// there is none of 16 at least. The logits of a tile take a quarter of the weight's bytes or 1 MiB at most, within 32
 /// to 256 rows: smaller tiles would cost products their speed, and a tile's sum is read and written once. `wide`: for a
 /// GPU eight times as many, since there a tile's sum of the size of the weight takes longer to read and write than a
-/// product of so few rows takes to compute (measured on an H100: docs/measurements/2026-11-27-gpu.md).
+/// product of so few rows takes to compute (measured on an H100: docs/measurements/gpu.md).
 int64_t chooseTile(const HeadShape &head, bool wide);
 
 /// How many chunks of whole tiles: `asked` at most, a divisor of the tiles; 0 chooses: logits of one chunk as large as

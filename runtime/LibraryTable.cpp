@@ -65,7 +65,7 @@ constexpr LibraryRule rules[] = {
      false},
     {"cuBLASLt", "derivatives of ReLU and GELU without sums of their columns", "it sums the columns of a derivative",
      "cuBLASLt 13.1 on an H100: DGELU_BGRAD of 16384×3072×768 in bf16 takes 0.48 ms, the same product with a bias "
-     "0.14 (docs/measurements/2026-11-27-gpu.md), and has no algorithm without a workspace",
+     "0.14 (docs/measurements/gpu.md), and has no algorithm without a workspace",
      true},
     {"cuBLASLt",
      "sums over k of B or of A beside a product of 16-bit operands into f32, A stored transposed and B not, without "

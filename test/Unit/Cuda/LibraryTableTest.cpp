@@ -191,7 +191,7 @@ TEST(LibraryTable, DeclinesWhatNoEpilogueDoes) {
   EXPECT_STREQ(rule->library, "cuBLASLt");
   for (const LibraryRule &row : libraryRules()) {
     EXPECT_STRNE(row.source, "");
-    // On an H100: docs/measurements/2026-11-27-gpu.md. Another one: say on which GPU, and change this test.
+    // On an H100: docs/measurements/gpu.md. Another one: say on which GPU, and change this test.
     const std::string_view takes = row.takes;
     EXPECT_EQ(row.confirmed, takes.starts_with("derivatives of ReLU and GELU without sums") ||
                                  takes.starts_with("f32, f16 and bf16 operands") ||

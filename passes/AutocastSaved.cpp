@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Autocast.h"
-#include "CheapProducers.h"
+#include "lowtide/Fusion/CheapProducers.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 

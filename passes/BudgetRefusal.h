@@ -7,7 +7,7 @@
 #pragma once
 
 #include "lowtide/Analysis/MemoryProfile.h"
-#include "lowtide/Solve/OffloadBaselines.h"
+#include "lowtide/Solve/Portfolio/OffloadBaselines.h"
 
 namespace lowtide {
 

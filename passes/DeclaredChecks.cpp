@@ -13,7 +13,7 @@
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Legalize/LossText.h"
-#include "lowtide/Solve/Methods.h"
+#include "lowtide/Solve/Portfolio/Methods.h"
 #include "lowtide/Support/DeclaredOptions.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"

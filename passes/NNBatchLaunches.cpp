@@ -11,7 +11,6 @@
 //   3. Each batch becomes one kernel op.
 //
 //===----------------------------------------------------------------------===//
-#include "CrossLaunches.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
@@ -19,6 +18,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Fusion/CrossLaunches.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"

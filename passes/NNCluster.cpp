@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FusionGroups.h"
 #include "LibraryCalls.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Fusion/FusionGroups.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"

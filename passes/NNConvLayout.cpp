@@ -16,8 +16,8 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/OrderRules.h"
-#include "lowtide/Solve/FlowNetwork.h"
-#include "lowtide/Target/LibraryQuery.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
+#include "lowtide/Solve/Algorithms/FlowNetwork.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

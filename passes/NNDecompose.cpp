@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FullReductions.h"
-#include "LabelGather.h"
 #include "LibraryCalls.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/LowerScans.h"
 #include "lowtide/Dialect/Train/Train.h"
-#include "lowtide/Target/LibraryQuery.h"
+#include "lowtide/Fusion/FullReductions.h"
+#include "lowtide/Fusion/LabelGather.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;

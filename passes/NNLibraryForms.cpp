@@ -16,11 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CheapProducers.h"
 #include "LibraryCalls.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
-#include "lowtide/Target/LibraryQuery.h"
+#include "lowtide/Fusion/CheapProducers.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -8,8 +8,8 @@
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/RuntimeQuery/ExchangeArenas.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Target/ExchangeArenas.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -8,7 +8,7 @@
 #include "BudgetRefusal.h"
 #include "lowtide/Interfaces/SpaceInterface.h"
 #include "lowtide/Interfaces/TargetInfo.h"
-#include "lowtide/Solve/Offload.h"
+#include "lowtide/Solve/Portfolio/Offload.h"
 
 namespace lowtide {
 

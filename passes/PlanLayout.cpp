@@ -6,8 +6,8 @@
 #include "PlanLayout.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Solve/Packing.h"
-#include "lowtide/Target/ExchangeArenas.h"
+#include "lowtide/RuntimeQuery/ExchangeArenas.h"
+#include "lowtide/Solve/Packing/Packing.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -20,10 +20,10 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
+#include "lowtide/RuntimeQuery/PlanProof.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "lowtide/Support/OptionChoices.h"
-#include "lowtide/Target/LibraryQuery.h"
-#include "lowtide/Target/PlanProof.h"
-#include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 

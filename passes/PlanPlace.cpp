@@ -14,8 +14,8 @@
 #include "Passes.h"
 #include "PlanLayout.h"
 #include "StepPass.h"
-#include "lowtide/Solve/Packing.h"
-#include "lowtide/Target/PlanProof.h"
+#include "lowtide/RuntimeQuery/PlanProof.h"
+#include "lowtide/Solve/Packing/Packing.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;

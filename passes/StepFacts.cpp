@@ -8,8 +8,8 @@
 #include "LibraryCalls.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Target/LibraryQuery.h"
-#include "lowtide/Target/PlanProof.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
+#include "lowtide/RuntimeQuery/PlanProof.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;

@@ -16,8 +16,8 @@
 #include "lowtide/Dialect/Train/Differentiate.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/RuntimeQuery/LibraryQuery.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Target/LibraryQuery.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace lowtide {

@@ -12,8 +12,8 @@
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
-#include "lowtide/Solve/Ordering.h"
-#include "lowtide/Solve/PackedPlans.h"
+#include "lowtide/Solve/Portfolio/PackedPlans.h"
+#include "lowtide/Solve/Searches/Ordering.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "Passes.h"
-#include "lowtide/Solve/SolvedSteps.h"
+#include "lowtide/Solve/Portfolio/SolvedSteps.h"
 
 namespace lowtide {
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StepPass.h"
-#include "lowtide/Target/PlanProof.h"
+#include "lowtide/RuntimeQuery/PlanProof.h"
 
 using namespace mlir;
 using namespace lowtide;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Interfaces/BindingInterface.h"
-#include "lowtide/Solve/Offload.h"
-#include "lowtide/Solve/Ordering.h"
+#include "lowtide/Solve/Portfolio/Offload.h"
+#include "lowtide/Solve/Searches/Ordering.h"
 
 using namespace mlir;
 using namespace lowtide;

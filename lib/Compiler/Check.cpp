@@ -10,7 +10,7 @@
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
-#include "lowtide/Target/CodedWeights.h"
+#include "lowtide/Serialize/CodedWeights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -17,7 +17,7 @@
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
-#include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Solve/Algorithms/LinearProgram.h"
 #include "lowtide/Support/NameList.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"

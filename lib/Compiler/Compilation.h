@@ -16,7 +16,7 @@
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
-#include "lowtide/Target/OnnxModel.h"
+#include "lowtide/Serialize/OnnxModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

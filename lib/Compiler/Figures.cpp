@@ -8,7 +8,7 @@
 #include "Compilation.h"
 #include "StepNotes.h"
 #include "lowtide/Analysis/StepProblem.h"
-#include "lowtide/Target/PlanProto.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"

@@ -14,7 +14,7 @@
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Dialect/Train/Target.h"
-#include "lowtide/Solve/Timeline.h"
+#include "lowtide/Solve/Model/Timeline.h"
 #include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"

@@ -14,7 +14,7 @@
 #include "TrainRematerialize.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/RefusedBudget.h"
-#include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Solve/Algorithms/LinearProgram.h"
 #include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 

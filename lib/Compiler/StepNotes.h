@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Target/Report.h"
+#include "lowtide/Report/Report.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace lowtide {

@@ -9,8 +9,8 @@
 #include "StepNotes.h"
 #include "StepPass.h"
 #include "Stopwatch.h"
-#include "lowtide/Target/Artifact.h"
-#include "lowtide/Target/PlanProto.h"
+#include "lowtide/Serialize/Artifact.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;

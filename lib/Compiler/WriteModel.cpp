@@ -2,7 +2,7 @@
 
 #include "Compilation.h"
 #include "lowtide/Export/Export.h"
-#include "lowtide/Target/OnnxModel.h"
+#include "lowtide/Serialize/OnnxModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,6 +1,6 @@
 //===- StepSignature.cpp - models that hold a whole training step ---------===//
 //
-// Metadata keys are those that lib/Target/OnnxModel.cpp writes.
+// Metadata keys are those that lib/Serialize/OnnxModel.cpp writes.
 //
 //===----------------------------------------------------------------------===//
 

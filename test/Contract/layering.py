@@ -32,6 +32,16 @@ class Layering(unittest.TestCase):
             if n.startswith(("mlir/", "llvm/", "llvm-c/")) or (n.startswith("lowtide/") and not n.startswith("lowtide/Solve/"))
         )  # fmt: skip
 
+    #: Folders of lib/Solve, each of which knows those before it.
+    SOLVE = ("Algorithms", "Packing", "Model", "Searches", "Bound", "Methods", "Portfolio")
+
+    def test_solve_has_one_direction(self):
+        """Algorithms know no step, a step no search, a search no method, a method not who chooses between methods."""
+        folders = {f.parent.name for f in sources(*rooms_of("Solve"), suffixes=(".h", ".cpp"))}
+        self.assertEqual(folders, set(self.SOLVE))
+        other = re.compile(r"(?:lowtide/Solve|\.\.)/(\w+)/")
+        self.refuse((p, n) for p, n in includes(*rooms_of("Solve")) if (m := other.match(n)) and self.SOLVE.index(m[1]) > self.SOLVE.index(p.parent.name))
+
     def test_analysis_asks_interfaces(self):
         """Analyses see ops only through interfaces."""
         allowed = ("lowtide/Analysis/", "lowtide/Interfaces/", "lowtide/Solve/", "lowtide/Support/")
@@ -65,7 +75,7 @@ class Layering(unittest.TestCase):
         private = {f.name for f in sources("passes", suffixes=(".h",))}
         self.assertIn("Passes.h", private)
         self.refuse((p, n) for p, n in includes("tools") if n in private)
-        shown = ("lowtide/Compiler/", "lowtide/Support/", "lowtide/Target/Report.h", "lowtide/Solve/Difference.h",
+        shown = ("lowtide/Compiler/", "lowtide/Support/", "lowtide/Report/Report.h", "lowtide/Solve/Algorithms/Difference.h",
                  "lowtide/Codegen/Toolkit.h", "lowtide/Analysis/ByteSize.h", "lowtide/Interfaces/TargetInfo.h")  # fmt: skip
         self.refuse((p, n) for p, n in includes("tools/lowtide") if n.startswith(("mlir/", "onnx/")) or (n.startswith("lowtide/") and not n.startswith(shown)))
 
@@ -74,6 +84,12 @@ class Layering(unittest.TestCase):
         out = re.compile(r"llvm::(outs|errs)\(\)|\bstd::(cout|cerr|clog)\b|\bf?printf\(|\bexit[A-Z]\w+")
         found = [f"{p}: {m[0]}" for p in sources(*rooms_of("Compiler")) for m in out.finditer(text(p))]
         self.assertEqual(found, [])
+
+    def test_fusion_sees_no_pass(self):
+        """What ops become one kernel is asked by passes, and knows none of them."""
+        below = ("lowtide/Analysis/", "lowtide/Codegen/", "lowtide/Dialect/NN/", "lowtide/Fusion/", "lowtide/Interfaces/", "lowtide/Solve/Algorithms/")
+        private = {f.name for f in sources("passes", suffixes=(".h",))}
+        self.refuse((p, n) for p, n in includes(*rooms_of("Fusion")) if n in private or (n.startswith("lowtide/") and not n.startswith(below)))
 
     def test_passes_see_no_runtime(self):
         self.refuse((p, n) for p, n in includes("passes") if n.startswith(("runtime/", "lowtide-rt/")))
@@ -106,10 +122,10 @@ class Layering(unittest.TestCase):
         "lib/Export/CastPairs.cpp": ("CastOp", "casts are what it puts around others"),
         "passes/AutocastScans.cpp": ("ScanOp", "the loops whose rows it keeps in 16 bits"),
         "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp ScanOp", "ops that hold shapes or positions of the whole batch"),
-        "passes/CheapProducers.cpp": ("GatherOp ReshapeOp", "rows of a parameter, and views that widening is moved across"),
-        "passes/FusionGroups.cpp": ("BroadcastOp GatherOp TransposeOp", "what memory traffic of a fused kernel depends on"),
-        "passes/ScatterGroups.cpp": ("AddOp ScatterAddOp", "the sum that a scatter is a term of"),
-        "passes/LabelGather.cpp": ("BroadcastOp CompareOp GatherElementsOp IotaOp ReshapeOp", "the pattern that picks one logit of a row"),
+        "lib/Fusion/CheapProducers.cpp": ("GatherOp ReshapeOp", "rows of a parameter, and views that widening is moved across"),
+        "lib/Fusion/FusionGroups.cpp": ("BroadcastOp GatherOp TransposeOp", "what memory traffic of a fused kernel depends on"),
+        "lib/Fusion/ScatterGroups.cpp": ("AddOp ScatterAddOp", "the sum that a scatter is a term of"),
+        "lib/Fusion/LabelGather.cpp": ("BroadcastOp CompareOp GatherElementsOp IotaOp ReshapeOp", "the pattern that picks one logit of a row"),
         "passes/NNSegmentScans.cpp": ("BroadcastOp ConstantOp ReshapeOp ScanOp SliceOp TransposeOp", "the loop that it cuts, what is the same in every step, and who reads a state as the last row"),
         "passes/NNSplitSums.cpp": ("BroadcastOp", "a part of what is repeated is repeated"),
         "passes/RowChunks.cpp": ("AccumulateOp SoftmaxCrossEntropyOp", "the loss at the end of a head, and the loop that it becomes"),
@@ -134,7 +150,7 @@ class Layering(unittest.TestCase):
         ops -= {"KernelOp", "YieldOp"}  # what code generation works on
         self.assertGreater(len(ops), 100)
         found = {}
-        for path in sources("passes", *(f"lib/{room}" for room in ("Analysis", "Codegen", "Compiler", "Export", "Interfaces", "Solve", "Support", "Target")),
+        for path in sources("passes", *(f"lib/{room}" for room in ("Analysis", "Codegen", "Compiler", "Export", "Fusion", "Interfaces", "Report", "RuntimeQuery", "Serialize", "Solve", "Support")),
                             suffixes=(".cpp", ".h")):  # fmt: skip
             # Other dialects have ops of the same names.
             casts = re.sub(r"\b(?:plan|onnx)::\w+", "", " ".join(match[0] for match in named.finditer(text(path))))
@@ -154,7 +170,7 @@ class Layering(unittest.TestCase):
     def test_target_is_an_object(self):
         """What a module is compiled for is an attribute: nothing in the compiler compares a target's name or takes one as text."""
         compares = re.compile(r'(?:(?:starts_with|consume_front|contains)\(|[!=]= *)"(?:cuda|sm_|x86-64)')
-        rooms = ("passes", "lib/Analysis", "lib/Codegen", "lib/Dialect", "lib/Solve", "lib/Target")
+        rooms = ("passes", *(f"lib/{room}" for room in ("Analysis", "Codegen", "Dialect", "Fusion", "Report", "RuntimeQuery", "Serialize", "Solve")))
         found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources(*rooms) for m in compares.finditer(text(p))]
         self.assertEqual(found, [])
         own = re.findall(r'Option<"(target|cpu|threadsMax)"', text("passes/Passes.td"))

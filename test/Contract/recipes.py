@@ -53,7 +53,7 @@ class Recipes(unittest.TestCase):
 
     def test_a_memory_method(self):
         """One file: its row is in the table, in its place, and its plans are asked for."""
-        objects = [f"lib/CMakeFiles/LowtideSolve.dir/Solve/{name}.cpp.o" for name in ("MethodTable", "Methods/EverySecond")]
+        objects = [f"lib/CMakeFiles/LowtideSolve.dir/Solve/{name}.cpp.o" for name in ("Portfolio/MethodTable", "Methods/EverySecond")]
         with self.followed("a-memory-method.md", ["lib/Solve/Methods/EverySecond.cpp"], *objects) as tree:
             (tree / "asks.cpp").write_text(ASKS)
             objects = [f"build/{name}" for name in objects]
@@ -107,8 +107,8 @@ class Recipes(unittest.TestCase):
 
 
 ASKS = """
-#include "lowtide/Solve/Fit.h"
-#include "lowtide/Solve/Methods.h"
+#include "lowtide/Solve/Portfolio/Fit.h"
+#include "lowtide/Solve/Portfolio/Methods.h"
 #include <cstdio>
 #include <cstring>
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Import/Translations.h"
-#include "lowtide/Target/Translations.h"
+#include "lowtide/Serialize/Translations.h"
 
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"

@@ -7,8 +7,8 @@
 
 #include "Diagnostics.h"
 #include "Inspect.h"
-#include "lowtide/Solve/Difference.h"
-#include "lowtide/Target/Report.h"
+#include "lowtide/Report/Report.h"
+#include "lowtide/Solve/Algorithms/Difference.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

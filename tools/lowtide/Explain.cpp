@@ -6,9 +6,9 @@
 
 #include "Diagnostics.h"
 #include "Inspect.h"
+#include "lowtide/Report/Report.h"
 #include "lowtide/Support/NameList.h"
 #include "lowtide/Support/StableSort.h"
-#include "lowtide/Target/Report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -7,7 +7,7 @@
 #include "Inspect.h"
 #include "Diagnostics.h"
 #include "lowtide/Codegen/Toolkit.h"
-#include "lowtide/Target/Report.h"
+#include "lowtide/Report/Report.h"
 #include "runtime/Artifact.h"
 #include "runtime/Machines.h"
 #include "runtime/MemorySpaces.h"

@@ -11,7 +11,7 @@
 #include "Flags.h"
 #include "OptionChecks.h"
 #include "lowtide/Interfaces/TargetInfo.h"
-#include "lowtide/Target/Report.h"
+#include "lowtide/Report/Report.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>

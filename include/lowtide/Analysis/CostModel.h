@@ -8,7 +8,7 @@
 #pragma once
 
 #include "lowtide/Interfaces/TargetInfo.h"
-#include "lowtide/Solve/Timeline.h"
+#include "lowtide/Solve/Model/Timeline.h"
 #include "mlir/IR/Operation.h"
 
 namespace lowtide {

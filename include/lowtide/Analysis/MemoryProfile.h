@@ -8,7 +8,7 @@
 
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepProblem.h"
-#include "lowtide/Solve/Packing.h"
+#include "lowtide/Solve/Packing/Packing.h"
 
 #include <array>
 

@@ -10,7 +10,7 @@
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/ForwardPart.h"
 #include "lowtide/Analysis/StepStorage.h"
-#include "lowtide/Solve/Timeline.h"
+#include "lowtide/Solve/Model/Timeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace lowtide {

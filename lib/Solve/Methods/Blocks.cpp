@@ -1,7 +1,7 @@
 //===- Blocks.cpp - what each block keeps ---------------------------------===//
-#include "../Ladder.h"
+#include "../Model/Ladder.h"
 #include "Method.h"
-#include "lowtide/Solve/BlockChain.h"
+#include "lowtide/Solve/Searches/BlockChain.h"
 
 namespace lowtide::solve {
 namespace {

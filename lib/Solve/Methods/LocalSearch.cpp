@@ -1,6 +1,6 @@
 //===- LocalSearch.cpp - recomputations exchanged -------------------------===//
 #include "Method.h"
-#include "lowtide/Solve/RematLocalSearch.h"
+#include "lowtide/Solve/Searches/RematLocalSearch.h"
 
 namespace lowtide::solve {
 namespace {

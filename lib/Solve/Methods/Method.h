@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "../Policies.h"
+#include "../Searches/Policies.h"
 
 #include <memory>
 

@@ -4,9 +4,9 @@
 // what it does not goes first.
 //
 //===----------------------------------------------------------------------===//
-#include "../PricedCut.h"
+#include "../Searches/PricedCut.h"
 #include "Method.h"
-#include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/Searches/Baselines.h"
 
 namespace lowtide::solve {
 namespace {

@@ -1,7 +1,7 @@
 //===- Published.cpp - what published methods save ------------------------===//
-#include "../Ladder.h"
+#include "../Model/Ladder.h"
 #include "Method.h"
-#include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/Searches/Baselines.h"
 
 namespace lowtide::solve {
 namespace {

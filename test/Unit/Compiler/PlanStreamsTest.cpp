@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
 #include "lowtide/Compiler/Compiler.h"
-#include "lowtide/Target/PlanProto.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/ArtifactWriter.h"

@@ -1,7 +1,7 @@
 //===- BlockChainTest.cpp - what blocks keep ------------------------------===//
-#include "lowtide/Solve/BlockChain.h"
+#include "lowtide/Solve/Searches/BlockChain.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/Fit.h"
+#include "lowtide/Solve/Portfolio/Fit.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ExhaustiveSearch.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/Comparison.h"
-#include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Solve/RecomputationBound.h"
+#include "lowtide/Solve/Algorithms/LinearProgram.h"
+#include "lowtide/Solve/Bound/RecomputationBound.h"
+#include "lowtide/Solve/Portfolio/Comparison.h"
+#include "lowtide/Solve/Portfolio/Fit.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>

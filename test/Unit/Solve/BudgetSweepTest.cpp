@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSteps.h"
-#include "lowtide/Solve/Baselines.h"
-#include "lowtide/Solve/PackedPlans.h"
+#include "lowtide/Solve/Portfolio/PackedPlans.h"
+#include "lowtide/Solve/Searches/Baselines.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

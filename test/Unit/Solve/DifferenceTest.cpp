@@ -3,7 +3,7 @@
 // Against the quadratic table, on random sequences.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/Difference.h"
+#include "lowtide/Solve/Algorithms/Difference.h"
 #include <gtest/gtest.h>
 #include <random>
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSteps.h"
-#include "lowtide/Solve/Eviction.h"
+#include "lowtide/Solve/Searches/Eviction.h"
 #include <gtest/gtest.h>
 
 using namespace lowtide::solve;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/Timeline.h"
+#include "lowtide/Solve/Model/Timeline.h"
 
 #include <map>
 #include <queue>

@@ -4,12 +4,12 @@
 // budget, and more bytes never cost time.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/Fit.h"
+#include "lowtide/Solve/Portfolio/Fit.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/Baselines.h"
-#include "lowtide/Solve/Eviction.h"
-#include "lowtide/Solve/Methods.h"
-#include "lowtide/Solve/Ordering.h"
+#include "lowtide/Solve/Portfolio/Methods.h"
+#include "lowtide/Solve/Searches/Baselines.h"
+#include "lowtide/Solve/Searches/Eviction.h"
+#include "lowtide/Solve/Searches/Ordering.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>

@@ -3,9 +3,9 @@
 // Random steps of which some operations are loops around other random steps.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/LoopFit.h"
+#include "lowtide/Solve/Portfolio/LoopFit.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/Ordering.h"
+#include "lowtide/Solve/Searches/Ordering.h"
 #include "gtest/gtest.h"
 
 using namespace lowtide::solve;

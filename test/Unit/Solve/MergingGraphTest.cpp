@@ -3,7 +3,7 @@
 // Random graphs against a search of everything.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/MergingGraph.h"
+#include "lowtide/Solve/Algorithms/MergingGraph.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSteps.h"
-#include "lowtide/Solve/Blocks.h"
-#include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Solve/OffloadBaselines.h"
-#include "lowtide/Solve/RecomputationBound.h"
+#include "lowtide/Solve/Algorithms/LinearProgram.h"
+#include "lowtide/Solve/Bound/RecomputationBound.h"
+#include "lowtide/Solve/Portfolio/OffloadBaselines.h"
+#include "lowtide/Solve/Searches/Blocks.h"
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

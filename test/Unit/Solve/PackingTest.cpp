@@ -4,7 +4,7 @@
 // deterministic; and problems whose best arena is known.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/Packing.h"
+#include "lowtide/Solve/Packing/Packing.h"
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/Timeline.h"
+#include "lowtide/Solve/Model/Timeline.h"
 
 #include <algorithm>
 #include <random>

@@ -3,7 +3,7 @@
 // Every range of a few hundred numbers, around the counts at which a block ends, against looking at each of them.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Solve/RangeMaximum.h"
+#include "lib/Solve/Algorithms/RangeMaximum.h"
 #include <gtest/gtest.h>
 #include <random>
 

@@ -4,10 +4,10 @@
 // valid, within its budget, and no more expensive than where the search began.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/RematLocalSearch.h"
+#include "lowtide/Solve/Searches/RematLocalSearch.h"
 #include "ExhaustiveSearch.h"
 #include "RandomSteps.h"
-#include "lowtide/Solve/Eviction.h"
+#include "lowtide/Solve/Searches/Eviction.h"
 #include <gtest/gtest.h>
 
 using namespace lowtide::solve;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StepRun.h"
-#include "lowtide/Target/PlanProto.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
 #include "runtime/Element.h"
 #include "runtime/RandomInit.h"

@@ -22,7 +22,7 @@
 #include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Pipeline.h"
-#include "lowtide/Target/PlanProto.h"
+#include "lowtide/Serialize/PlanProto.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/KernelStatements.h"

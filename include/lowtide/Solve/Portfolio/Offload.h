@@ -1,0 +1,63 @@
+//===- Offload.h - values that wait in another memory -----------*- C++ -*-===//
+//
+// To the searches a load is a recomputation that reads nothing: what is evicted comes back by the way that its
+// operation has, and every search trades both against each other. What a load takes depends on what the lanes have to
+// do besides, which is known only of a whole schedule: the searches see prices, lanes are simulated.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Portfolio/SolvedSteps.h"
+
+namespace lowtide::solve {
+
+/// Adds a load to the graph for whatever is made in the transient arena and does not stay there to the end: copies take
+/// `away` to the other memory and `back`. Nothing is loaded before a graph of `listOffloadGraphs` says so.
+void addLoads(StepGraph &graph, const Lane &away, const Lane &back);
+
+/// What a schedule with loads takes on three lanes that each do one thing after the other: operations, stores, loads.
+struct LaneTimes {
+  /// From the first instruction to the end of the last, and the part in which operations wait for copies.
+  double seconds = 0, waitedSeconds = 0;
+  uint64_t storedBytes = 0, loadedBytes = 0;
+  uint32_t loads = 0;
+  /// Room in the other memory, with addresses that are multiples of its alignment.
+  uint64_t roomBytes = 0;
+};
+
+/// What the operations of a schedule take, without its copies.
+double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan);
+
+/// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
+/// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
+/// writes over stored bytes, when they have left. `roomAlignment`: of the other memory, a power of two.
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment);
+
+/// The step with loads for some of its operations in place of what runs again, for different prices of a load: from
+/// where copies pass unseen to where all wait for them. Their schedules have the numbers of `graph`.
+std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph);
+/// One of those without the loads that save the least time for their bytes, of those that `plan` has: what is left is
+/// stored in at most `roomBytes`.
+StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const FittedSchedule &plan,
+                        uint64_t roomBytes);
+
+/// No plan with the operations, loads and stores of `plan` takes less time, in whatever order loads stand.
+double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan);
+
+/// `plan` and, where that takes less time, its loads prefetched: moved up, so that they pass while other operations
+/// run, as far as the bytes alive stay within a few parts more than its own peak. Which parts depends on the plan
+/// alone, so that more budget never costs time. Times are those of lanes; the fastest comes first, and none has a peak
+/// over `budgetBytes`.
+std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes);
+
+/// The fastest of those that takes less than `mostSeconds` and whose buffers `pack` puts into `budgetBytes`; nothing if
+/// there is none.
+std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes,
+                                         const PackingOptions &options, double mostSeconds);
+
+/// Of a step's plans within the budget that need no more than `roomBytes` of the other memory the one whose lanes take
+/// the least time, loads moved up; nothing if none takes less than `mostSeconds`. More bytes of either never cost time.
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
+                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds);
+
+} // namespace lowtide::solve

@@ -1,0 +1,291 @@
+//===- CheapProducers.cpp - what readers compute themselves -----*- C++ -*-===//
+//
+// Clones cheap ops in front of their readers, before kernels are formed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Fusion/CheapProducers.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+static constexpr unsigned kMaxClonedOps = 12;
+
+SmallVector<int64_t> lowtide::dropUnits(Value tensor) {
+  SmallVector<int64_t> extents;
+  if (auto type = dyn_cast<RankedTensorType>(tensor.getType()))
+    for (int64_t extent : type.getShape())
+      if (extent != 1)
+        extents.push_back(extent);
+  return extents;
+}
+
+bool lowtide::repeatsElements(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && facts.getFacts().family == OpFamily::Movement && op->getNumOperands() == 1 &&
+         cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() >
+             cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
+}
+
+bool lowtide::isUnitReshape(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::View &&
+         dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
+}
+
+/// Whether `op` only widens 16-bit floats: its operand is smaller to read and to keep than its result.
+static bool widensFloats(Operation *op) {
+  auto widthOf = [](Value value) {
+    auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    return element ? element.getWidth() : 0;
+  };
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && widthOf(op->getOperand(0)) == 16 &&
+         widthOf(op->getResult(0)) > 16;
+}
+
+/// Whether `op` only puts together what the step stores of floats in two halves.
+static bool joinsStored(Operation *op) {
+  auto isStored = [](Value value) {
+    return isa<BlockArgument>(value) && getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
+  };
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 2 &&
+         llvm::all_of(op->getOperands(), isStored) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())) &&
+         isa<IntegerType>(getElementTypeOrSelf(op->getOperand(1).getType()));
+}
+
+bool lowtide::repeatsRows(Operation *op) {
+  auto gather = dyn_cast<nn::GatherOp>(op);
+  return gather && gather.getAxis() == 0 && isa<OpResult>(StepStorage::getRoot(gather.getX())) &&
+         gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
+}
+
+/// Finds what is cheaper to recompute than to read: repeated elements and rows, widened floats, halves, and
+/// whatever few ops make of constants alone.
+static DenseSet<Operation *> findCheap(Block &block) {
+  DenseSet<Operation *> cheap;
+  // Ops that a value made of constants stands for.
+  DenseMap<Operation *, unsigned> sizes;
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
+      continue;
+    if (isUnitReshape(&op) || repeatsElements(&op) || repeatsRows(&op) || widensFloats(&op) || joinsStored(&op))
+      cheap.insert(&op);
+    auto facts = dyn_cast<FactsInterface>(op);
+    if (!facts || facts.getFacts().isExpensive() || isa<ReductionInterface>(op) ||
+        facts.getFacts().family == OpFamily::Random)
+      continue;
+    unsigned size = 1;
+    bool isMadeOfConstants = llvm::all_of(op.getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer)
+        return false;
+      size += sizes.lookup(producer);
+      return producer->hasTrait<OpTrait::ConstantLike>() || sizes.count(producer);
+    });
+    if (isMadeOfConstants && size <= kMaxClonedOps) {
+      sizes[&op] = size;
+      cheap.insert(&op);
+    }
+  }
+  return cheap;
+}
+
+void lowtide::sinkWidenings(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto view = dyn_cast<nn::ReshapeOp>(op);
+    Operation *widening = view ? view.getX().getDefiningOp() : nullptr;
+    if (!widening || widening->getBlock() != &block || !widensFloats(widening))
+      continue;
+    OpBuilder builder(view);
+    auto narrow = cast<RankedTensorType>(widening->getOperand(0).getType());
+    Value regrouped = nn::ReshapeOp::create(builder, view.getLoc(), view.getType().clone(narrow.getElementType()),
+                                            widening->getOperand(0));
+    Operation *widened = builder.clone(*widening);
+    widened->setOperand(0, regrouped);
+    widened->getResult(0).setType(view.getType());
+    view.getY().replaceAllUsesWith(widened->getResult(0));
+    view.erase();
+    if (widening->use_empty())
+      widening->erase();
+  }
+}
+
+/// A chain that is moved after a reshape has no more ops than this.
+static constexpr unsigned kMaxRegroupedOps = 4;
+
+static DenseElementsAttr getSplat(Value value) {
+  DenseElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() ? elements : DenseElementsAttr();
+}
+
+/// Whether elementwise ops that nothing else reads make `value` of arguments and of one constant each.
+static bool isMadeOfArguments(Value value, unsigned &numOps) {
+  if (isa<BlockArgument>(value) || getSplat(value))
+    return true;
+  Operation *maker = value.getDefiningOp();
+  return maker->hasTrait<OpTrait::Elementwise>() && isPure(maker) && maker->getNumResults() == 1 && value.hasOneUse() &&
+         ++numOps <= kMaxRegroupedOps &&
+         llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeOfArguments(operand, numOps); });
+}
+
+static Value regroup(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(value.getType()).getElementType());
+  if (DenseElementsAttr splat = getSplat(value))
+    return nn::constant(builder, loc, splat.resizeSplat(type));
+  Operation *maker = value.getDefiningOp();
+  if (!maker)
+    return nn::ReshapeOp::create(builder, loc, type, value);
+  SmallVector<Value> operands;
+  for (Value operand : maker->getOperands())
+    operands.push_back(regroup(builder, loc, operand, shape));
+  Operation *moved = builder.clone(*maker);
+  moved->setOperands(operands);
+  moved->getResult(0).setType(type);
+  return moved->getResult(0);
+}
+
+void lowtide::regroupMadeOfArguments(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto view = dyn_cast<nn::ReshapeOp>(op);
+    if (unsigned numOps = 0; !view || !isMadeOfArguments(view.getX(), numOps) || numOps == 0)
+      continue;
+    OpBuilder builder(view);
+    SmallVector<Operation *> old{view.getX().getDefiningOp()};
+    view.getY().replaceAllUsesWith(regroup(builder, view.getLoc(), view.getX(), view.getType().getShape()));
+    view.erase();
+    while (!old.empty()) {
+      Operation *dead = old.pop_back_val();
+      if (!dead || !isOpTriviallyDead(dead))
+        continue;
+      for (Value operand : dead->getOperands())
+        old.push_back(operand.getDefiningOp());
+      dead->erase();
+    }
+  }
+}
+
+void lowtide::cloneCheapProducers(Block &block, function_ref<bool(Operation *)> isGenerated) {
+  DenseSet<Operation *> cheap = findCheap(block);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!cheap.count(&op))
+      continue;
+    llvm::SmallSetVector<Operation *, 8> readers;
+    for (Operation *user : op.getUsers())
+      if (user->getBlock() == &block && (isGenerated(user) || cheap.count(user)))
+        readers.insert(user);
+    for (Operation *reader : readers) {
+      Operation *clone = op.clone();
+      cheap.insert(clone);
+      reader->getBlock()->getOperations().insert(reader->getIterator(), clone);
+      for (OpOperand &operand : reader->getOpOperands())
+        if (operand.get() == op.getResult(0))
+          operand.set(clone->getResult(0));
+    }
+    if (op.use_empty()) {
+      cheap.erase(&op);
+      op.erase();
+    }
+  }
+}
+
+static BindingInterface getBinding(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto step = argument ? dyn_cast_or_null<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return step ? step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), bindingAttrName) : BindingInterface();
+}
+
+/// Whether `value` is given to the step in every step, and stays.
+static bool isBatch(Value value) {
+  BindingInterface binding = getBinding(value);
+  return binding && binding.getBindingKind() == BindingKind::Batch;
+}
+
+/// Whether `op` picks rows of a parameter by the numbers in its second operand: reading them again costs no more than
+/// reading what was picked.
+static bool picksRows(Operation *op) {
+  auto gather = dyn_cast<nn::GatherOp>(op);
+  BindingInterface table = gather ? getBinding(gather.getX()) : BindingInterface();
+  return table && table.getBindingKind() == BindingKind::Param && gather.getAxis() == 0;
+}
+
+/// Whether `reader` stands in front of all updates of the parameter that `op` picks rows of, if it does.
+static bool seesRows(Operation *op, Operation *reader) {
+  return !picksRows(op) || llvm::none_of(op->getOperand(0).getUsers(), [&](Operation *user) {
+    auto facts = dyn_cast<FactsInterface>(user);
+    return facts && facts.getFacts().family == OpFamily::Optimizer && !reader->isBeforeInBlock(user);
+  });
+}
+
+DenseSet<Operation *> lowtide::findMadeOfBatch(Block &block) {
+  DenseSet<Operation *> made;
+  // How many ops make the value, views aside; 0: the constants among them.
+  DenseMap<Operation *, unsigned> sizes;
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::ConstantLike>()) {
+      sizes[&op] = 0;
+      continue;
+    }
+    auto facts = dyn_cast<FactsInterface>(op);
+    const bool isView = StepStorage::isView(&op), picks = picksRows(&op);
+    if (!facts || op.getNumResults() != 1 || !isPure(&op) || facts.getFacts().family == OpFamily::Random ||
+        facts.getFacts().isExpensive() ||
+        !(isView || picks || op.hasTrait<OpTrait::Elementwise>() ||
+          (facts.getFacts().family == OpFamily::Movement && op.getNumOperands() == 1)))
+      continue;
+    unsigned size = !isView;
+    bool anyBatch = false;
+    const bool isKnown = llvm::all_of(llvm::drop_begin(op.getOperands(), picks), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer) {
+        anyBatch |= isBatch(operand);
+        return isBatch(operand);
+      }
+      auto found = sizes.find(producer);
+      if (found == sizes.end())
+        return false;
+      size += found->second;
+      anyBatch |= made.contains(producer);
+      return true;
+    });
+    if (!isKnown || size > kMaxClonedOps)
+      continue;
+    // What is made of rows is not: it would be more than a read.
+    if (!picks)
+      sizes[&op] = size;
+    if (anyBatch)
+      made.insert(&op);
+  }
+  return made;
+}
+
+void lowtide::remakeAfterLoss(Block &block, const ForwardPart &forward, function_ref<bool(Operation *)> isGenerated) {
+  DenseSet<Operation *> made = findMadeOfBatch(block);
+  // Views of the backward pass may show values of the forward pass: views belong to neither.
+  DenseSet<Operation *> clones;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!made.contains(&op) || !(forward.ops.contains(&op) || StepStorage::isView(&op)))
+      continue;
+    llvm::SmallSetVector<Operation *, 8> readers;
+    for (Operation *user : op.getUsers())
+      if (user->getBlock() == &block && seesRows(&op, user) &&
+          (clones.contains(user) || (isGenerated(user) && !forward.ops.contains(user))))
+        readers.insert(user);
+    for (Operation *reader : readers) {
+      Operation *clone = op.clone();
+      clones.insert(clone);
+      block.getOperations().insert(reader->getIterator(), clone);
+      reader->replaceUsesOfWith(op.getResult(0), clone->getResult(0));
+    }
+    if (op.use_empty())
+      op.erase();
+  }
+}

@@ -1,0 +1,99 @@
+//===- ScatterGroups.cpp - what scatters compute besides adding -*- C++ -*-===//
+//
+// A scatter's kernel holds what its emitter can compute where it adds: on a GPU indices and the sum after it, on a CPU
+// the updates.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Fusion/CheapProducers.h"
+#include "lowtide/Fusion/FusionGroups.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// What a GPU's scatter computes besides: the ops that make its indices, and the sum that its result is a term of. It
+/// adds up in registers, and that sum's elements are all that it writes.
+void FusionGroups::joinScatters() {
+  auto isJoinable = [&](Operation *op, unsigned with) {
+    if (!op || op->getBlock() != &block || !isGenerated(op) || !op->hasTrait<OpTrait::Elementwise>())
+      return false;
+    const Node &node = nodes[nodeOf(op)];
+    return node.ops.size() == 1 && node.forward == nodes[with].forward;
+  };
+  for (Operation &op : block) {
+    auto scatter = dyn_cast<nn::ScatterAddOp>(op);
+    if (!scatter || !isGenerated(scatter))
+      continue;
+    unsigned node = nodeOf(scatter);
+    auto sum = scatter.getY().hasOneUse() ? dyn_cast<nn::AddOp>(*scatter.getY().user_begin()) : nn::AddOp();
+    if (sum && isJoinable(sum, node) && scatter.getY().getType().getElementType().isF32() &&
+        !hasPathThroughOthers(node, nodeOf(sum))) {
+      merge(node, nodeOf(sum));
+      node = nodeOf(sum);
+    }
+    nodes[node].fusable = false;
+    SmallVector<Operation *> makers{scatter.getIndices().getDefiningOp()};
+    while (!makers.empty()) {
+      Operation *maker = makers.pop_back_val();
+      if (!maker || !isJoinable(maker, node))
+        continue;
+      unsigned other = nodeOf(maker);
+      if (consumersOf(other) != SmallVector<unsigned>{node} || hasPathThroughOthers(other, node))
+        continue;
+      merge(other, node);
+      for (Value operand : maker->getOperands())
+        makers.push_back(operand.getDefiningOp());
+    }
+  }
+}
+
+/// Whether an element of the result costs little and is computed from elements of the operands.
+static bool isComputedByElement(Operation *op) {
+  return op->getNumResults() == 1 && isPure(op) && isa<ElementInterface>(op) && !isa<ReductionInterface>(op) &&
+         (op->hasTrait<OpTrait::Elementwise>() || repeatsElements(op) || repeatsRows(op) || isUnitReshape(op));
+}
+
+/// What a CPU's scatter adds is computed where it is added, if all that it is made of has fewer bytes: messages along
+/// the edges of a graph, of the nodes that send them. A task adds each update once, so that nothing is computed twice.
+void FusionGroups::joinUpdatesOfScatters() {
+  auto sizeOf = [](Value value) { return getTensorBytes(value.getType()).value_or(0); };
+  for (Operation &op : block) {
+    auto scatter = dyn_cast<ScatterInterface>(op);
+    if (!scatter || !isGenerated(&op) || op.getNumResults() != 1)
+      continue;
+    const unsigned node = nodeOf(&op);
+    const Value updates = op.getOperand(scatter.getUpdatesOperand());
+    // What is read once goes nowhere else before it is added.
+    auto isJoinable = [&](Operation *maker) {
+      return maker && maker->getBlock() == &block && isGenerated(maker) && isComputedByElement(maker) &&
+             maker->getResult(0).hasOneUse() && nodes[nodeOf(maker)].forward == nodes[node].forward;
+    };
+    SmallVector<Operation *> makers;
+    bool isSmaller = true;
+    for (SmallVector<Value> reads{updates}; !reads.empty();) {
+      const Value value = reads.pop_back_val();
+      Operation *maker = value.getDefiningOp();
+      if (maker && maker->hasTrait<OpTrait::ConstantLike>())
+        continue;
+      if (!isJoinable(maker)) {
+        isSmaller &= sizeOf(value) < sizeOf(updates);
+        continue;
+      }
+      makers.push_back(maker);
+      // What is repeated is made once, and read.
+      if (repeatsElements(maker) || repeatsRows(maker))
+        isSmaller &= llvm::all_of(maker->getOperands(), [&](Value read) { return sizeOf(read) < sizeOf(updates); });
+      else
+        llvm::append_range(reads, maker->getOperands());
+    }
+    if (!isSmaller)
+      continue;
+    for (Operation *maker : makers)
+      merge(nodeOf(maker), node);
+    nodes[node].fusable = false;
+  }
+}

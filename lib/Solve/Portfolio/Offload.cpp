@@ -1,0 +1,414 @@
+//===- Offload.cpp - values that wait in another memory -------------------===//
+//
+// Loads are moved up from the last to the first. Each is to end when the first reader of its value begins, and before
+// the load after it begins: where it would have to begin for that, or as far as there is room, is where it goes.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Portfolio/Offload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace lowtide::solve {
+namespace {
+
+constexpr uint32_t none = UINT32_MAX;
+using Kind = StepOperation::Kind;
+
+/// When values that are loaded leave, come back and are last needed there: positions in a schedule.
+struct Stay {
+  uint32_t value, begin, end;
+};
+
+/// Values that a schedule loads, from where they are made to their last load.
+std::vector<Stay> listStays(const StepGraph &graph, const Schedule &schedule) {
+  std::vector<uint32_t> madeAt(graph.values.size(), none), stayOf(graph.values.size(), none);
+  std::vector<Stay> stays;
+  for (uint32_t now = 0; now < schedule.size(); ++now) {
+    const StepOperation &operation = graph.at(schedule[now]);
+    const bool isReload = operation.kind == Kind::Loads && schedule[now] >= graph.operations.size();
+    for (uint32_t value : operation.writes) {
+      if (!isReload) {
+        madeAt[value] = madeAt[value] == none ? now : madeAt[value];
+        continue;
+      }
+      if (stayOf[value] == none) {
+        stayOf[value] = uint32_t(stays.size());
+        stays.push_back({value, madeAt[value], now});
+      }
+      stays[stayOf[value]].end = now;
+    }
+  }
+  return stays;
+}
+
+uint64_t countRoom(const StepGraph &graph, const std::vector<Stay> &stays, uint64_t alignment) {
+  std::vector<Buffer> buffers;
+  for (const Stay &stay : stays)
+    buffers.push_back({graph.values[stay.value].bytes, stay.begin, stay.end + 1});
+  PackingOptions options;
+  options.alignment = alignment;
+  return pack(buffers, options.getQuick()).arenaBytes;
+}
+
+/// Seconds of every operation of the schedule; a loop's are those of its rounds as planned.
+std::vector<double> listSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  std::vector<double> seconds(graph.operations.size() + graph.reruns.size());
+  for (uint32_t op = 0; op < seconds.size(); ++op)
+    seconds[op] = graph.at(op).seconds;
+  for (size_t i = 0; i < std::min(graph.loops.size(), plan.bodies.size()); ++i)
+    seconds[graph.loops[i].operation] = double(graph.loops[i].rounds) * plan.bodies[i].timeline.seconds;
+  return seconds;
+}
+
+} // namespace
+
+void addLoads(StepGraph &graph, const Lane &away, const Lane &back) {
+  graph.away = away, graph.back = back;
+  for (StepOperation &operation : graph.operations)
+    for (uint32_t result : operation.kind == Kind::Computes ? operation.writes : std::vector<uint32_t>()) {
+      const StepValue &value = graph.values[result];
+      if (value.placed || value.kept || !value.bytes)
+        continue;
+      StepOperation load;
+      load.writes = {result};
+      load.overwrites.resize(1);
+      load.seconds = back.getSeconds(value.bytes);
+      load.isForward = operation.isForward;
+      load.kind = Kind::Loads;
+      operation.loads.push_back(uint32_t(graph.reruns.size()));
+      graph.reruns.push_back(std::move(load));
+    }
+}
+
+double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  const std::vector<double> all = listSeconds(graph, plan);
+  double seconds = 0;
+  for (uint32_t op : plan.schedule)
+    seconds += graph.at(op).kind == Kind::Computes ? all[op] : 0;
+  return seconds;
+}
+
+/// Without the room in the other memory.
+static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays) {
+  LaneTimes times;
+  std::vector<uint32_t> leavesAt(graph.values.size(), none);
+  for (const Stay &stay : stays)
+    leavesAt[stay.value] = stay.begin;
+  const std::vector<double> seconds = listSeconds(graph, plan);
+  // When a value is there; when a stored one has left.
+  std::vector<double> thereAt(graph.values.size(), 0), leftAt(graph.values.size(), 0);
+  double compute = 0, away = 0, back = 0;
+  for (uint32_t now = 0; now < plan.schedule.size(); ++now) {
+    const uint32_t op = plan.schedule[now];
+    const StepOperation &operation = graph.at(op);
+    if (operation.kind == Kind::Loads) {
+      const uint32_t value = operation.writes.front();
+      const uint64_t bytes = graph.values[value].bytes;
+      back = std::max({back, compute, leftAt[value]}) + graph.back.getSeconds(bytes);
+      thereAt[value] = back;
+      times.loadedBytes += bytes;
+      ++times.loads;
+      continue;
+    }
+    auto store = [&](uint32_t value) {
+      away = std::max(away, thereAt[value]) + graph.away.getSeconds(graph.values[value].bytes);
+      leftAt[value] = away;
+      times.storedBytes += graph.values[value].bytes;
+    };
+    if (operation.kind == Kind::Stores) {
+      store(operation.reads.front());
+      continue;
+    }
+    double start = compute;
+    for (uint32_t value : operation.reads)
+      start = std::max(start, thereAt[value]);
+    for (size_t i = 0; i < operation.overwrites.size(); ++i)
+      for (uint32_t read : operation.overwrites[i])
+        start = std::max(start, leftAt[read]);
+    times.waitedSeconds += start - compute;
+    compute = start + seconds[op];
+    for (uint32_t value : operation.writes) {
+      thereAt[value] = compute;
+      if (leavesAt[value] == now)
+        store(value);
+    }
+  }
+  times.seconds = std::max({compute, away, back});
+  times.waitedSeconds += times.seconds - compute;
+  return times;
+}
+
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment) {
+  const std::vector<Stay> stays = listStays(graph, plan.schedule);
+  LaneTimes times = runLanes(graph, plan, stays);
+  times.roomBytes = countRoom(graph, stays, roomAlignment);
+  return times;
+}
+
+static double countLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  return runLanes(graph, plan, listStays(graph, plan.schedule)).seconds;
+}
+
+std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
+  struct Prices {
+    /// What a second of a lane costs, in seconds of the step.
+    double share;
+    /// Whatever can be loaded is loaded; otherwise what takes longer to compute.
+    bool always;
+  };
+  constexpr Prices all[] = {{1, false}, {0.1, false}, {0.1, true}};
+  std::vector<StepGraph> graphs;
+  for (const Prices &prices : all) {
+    StepGraph &offload = graphs.emplace_back(graph);
+    bool isChanged = false;
+    for (StepOperation &operation : offload.operations) {
+      if (operation.kind == Kind::Loads && !operation.runsOnce) {
+        operation.seconds = prices.share * graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
+        isChanged |= prices.share != 1;
+      }
+      if (operation.loads.empty())
+        continue;
+      double price = 0;
+      for (uint32_t load : operation.loads) {
+        const uint64_t bytes = graph.values[graph.reruns[load].writes.front()].bytes;
+        offload.reruns[load].seconds = prices.share * (graph.away.getSeconds(bytes) + graph.back.getSeconds(bytes));
+        price += offload.reruns[load].seconds;
+      }
+      // What cannot run again has no other way.
+      const bool isOnlyWay = operation.reruns.empty() && (operation.runsOnce || !operation.updates.empty());
+      if (!prices.always && !isOnlyWay && price > operation.seconds)
+        continue;
+      operation.reruns = operation.loads;
+      isChanged = true;
+    }
+    if (!isChanged || std::find(graphs.begin(), graphs.end() - 1, graphs.back()) != graphs.end() - 1)
+      graphs.pop_back();
+  }
+  return graphs;
+}
+
+StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const FittedSchedule &plan,
+                        uint64_t roomBytes) {
+  struct Gain {
+    uint32_t operation;
+    uint64_t bytes;
+    size_t number;
+  };
+  std::vector<Gain> gains;
+  std::vector<uint32_t> gainOf(given.operations.size(), none);
+  for (const Stay &stay : listStays(offload, plan.schedule)) {
+    const auto producer = uint32_t(offload.values[stay.value].producer);
+    if (gainOf[producer] == none) {
+      gainOf[producer] = uint32_t(gains.size());
+      gains.push_back({producer, 0, gains.size()});
+    }
+    gains[gainOf[producer]].bytes += offload.values[stay.value].bytes;
+  }
+  std::sort(gains.begin(), gains.end(), [&](const Gain &a, const Gain &b) {
+    const double first = given.operations[a.operation].seconds * double(b.bytes),
+                 second = given.operations[b.operation].seconds * double(a.bytes);
+    return first != second ? first > second : a.number < b.number;
+  });
+  StepGraph less = offload;
+  for (uint32_t op = 0; op < less.operations.size(); ++op)
+    less.operations[op].reruns = given.operations[op].reruns;
+  uint64_t sum = 0;
+  for (const Gain &gain : gains)
+    if (sum + gain.bytes <= roomBytes) {
+      sum += gain.bytes;
+      less.operations[gain.operation].reruns = offload.operations[gain.operation].reruns;
+    }
+  return less;
+}
+
+/// Moves loads up where the bytes alive stay within `peakBytes`.
+static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, uint64_t peakBytes) {
+  const std::vector<double> seconds = listSeconds(graph, plan);
+  const size_t length = plan.schedule.size();
+  // When each instruction begins if no copy is waited for.
+  std::vector<double> begin(length + 1, 0);
+  for (size_t i = 0; i < length; ++i)
+    begin[i + 1] = begin[i] + (graph.at(plan.schedule[i]).kind != Kind::Computes ? 0 : seconds[plan.schedule[i]]);
+  std::vector<uint32_t> storedAt(graph.values.size(), none), firstRead(length, none), next(graph.values.size(), none);
+  for (const Stay &stay : listStays(graph, plan.schedule))
+    storedAt[stay.value] = stay.begin;
+  for (uint32_t i = uint32_t(length); i-- > 0;) {
+    const StepOperation &operation = graph.at(plan.schedule[i]);
+    for (uint32_t value : operation.writes) {
+      firstRead[i] = operation.kind == Kind::Loads ? next[value] : none;
+      next[value] = none;
+    }
+    for (uint32_t value : operation.reads)
+      next[value] = i;
+  }
+  // A load may not pass a reader of the instance before it: then the reader would see another one, of the same bits,
+  // but the bytes alive would be counted wrong.
+  std::vector<uint32_t> lastRead(graph.values.size(), none), floor(length, 0);
+  for (uint32_t i = 0; i < length; ++i) {
+    const StepOperation &operation = graph.at(plan.schedule[i]);
+    if (operation.kind == Kind::Loads && lastRead[operation.writes.front()] != none)
+      floor[i] = lastRead[operation.writes.front()] + 1;
+    for (uint32_t value : operation.reads)
+      lastRead[value] = i;
+    for (uint32_t value : operation.writes)
+      lastRead[value] = i;
+  }
+  std::vector<uint64_t> live = plan.timeline.live;
+  // Before which instruction each load goes.
+  std::vector<std::vector<uint32_t>> before(length + 1);
+  double laneFree = begin[length];
+  for (uint32_t i = uint32_t(length); i-- > 0;) {
+    if (graph.at(plan.schedule[i]).kind != Kind::Loads)
+      continue;
+    const uint32_t value = graph.at(plan.schedule[i]).writes.front();
+    const uint64_t bytes = graph.size(value);
+    const uint32_t reader = firstRead[i] == none ? i : firstRead[i];
+    const double end = std::min(begin[reader], laneFree),
+                 start = end - graph.back.getSeconds(graph.values[value].bytes);
+    // The store takes its time, too.
+    const bool isReload = storedAt[value] != none;
+    const double left = isReload ? begin[storedAt[value] + 1] + graph.away.getSeconds(graph.values[value].bytes) : 0;
+    uint32_t at = i;
+    while (at > floor[i] && (!isReload || at > storedAt[value] + 1) && begin[at] > std::max(start, left) &&
+           live[at - 1] + bytes <= peakBytes)
+      --at;
+    for (uint32_t position = at; position < i; ++position)
+      live[position] += bytes;
+    before[at].push_back(i);
+    laneFree = std::max(start, 0.0);
+  }
+  Schedule schedule;
+  schedule.reserve(length);
+  for (uint32_t i = 0; i <= length; ++i) {
+    // Those that are needed first were placed last.
+    for (size_t k = before[i].size(); k-- > 0;)
+      schedule.push_back(plan.schedule[before[i][k]]);
+    if (i < length && graph.at(plan.schedule[i]).kind != Kind::Loads)
+      schedule.push_back(plan.schedule[i]);
+  }
+  return schedule;
+}
+
+static bool hasCopies(const StepGraph &graph, const FittedSchedule &plan) {
+  return std::any_of(plan.schedule.begin(), plan.schedule.end(),
+                     [&](uint32_t op) { return graph.at(op).kind != Kind::Computes; });
+}
+
+double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  double back = 0, away = 0;
+  for (uint32_t op : plan.schedule)
+    if (const StepOperation &operation = graph.at(op); operation.kind == Kind::Loads)
+      back += graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
+    else if (operation.kind == Kind::Stores)
+      away += graph.away.getSeconds(graph.values[operation.reads.front()].bytes);
+  for (const Stay &stay : listStays(graph, plan.schedule))
+    away += graph.away.getSeconds(graph.values[stay.value].bytes);
+  return std::max({countComputeSeconds(graph, plan), back, away});
+}
+
+std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedSchedule &given, uint64_t budgetBytes) {
+  std::vector<FittedSchedule> plans;
+  if (given.timeline.peakBytes > budgetBytes)
+    return plans;
+  if (!hasCopies(graph, given))
+    return {given};
+  plans.push_back(given);
+  plans.front().timeline.seconds = countLaneSeconds(graph, given);
+  const StepGraph bodied = graph.loops.empty() ? StepGraph() : withBodies(graph, given.bodies);
+  const uint64_t least = given.timeline.peakBytes;
+  const double bound = boundLaneSeconds(graph, given);
+  // Within its own peak, then a thirty-second of it more, and on by half octaves.
+  for (unsigned step = 0; plans.front().timeline.seconds > bound; ++step) {
+    const uint64_t more = step ? least / 64 * ((step % 2 ? 2u : 3u) << std::min((step - 1) / 2, 30u)) : 0;
+    if ((step && !more) || more > budgetBytes - least)
+      break;
+    FittedSchedule plan = given;
+    plan.schedule = moveLoadsUp(graph, given, least + more);
+    std::optional<Timeline> timeline = evaluate(graph.loops.empty() ? graph : bodied, plan.schedule);
+    if (!timeline || timeline->peakBytes > budgetBytes)
+      continue;
+    plan.timeline = std::move(*timeline);
+    plan.timeline.seconds = countLaneSeconds(graph, plan);
+    if (plan.timeline.seconds < plans.front().timeline.seconds)
+      plans.insert(plans.begin(), std::move(plan));
+  }
+  return plans;
+}
+
+std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes,
+                                         const PackingOptions &options, double mostSeconds) {
+  for (FittedSchedule &faster : listPrefetched(graph, plan, budgetBytes)) {
+    if (faster.timeline.seconds >= mostSeconds)
+      break;
+    const Packing packing = pack(listBuffers(graph, faster), options);
+    if (packing.arenaBytes <= budgetBytes)
+      return PackedPlan{std::move(faster), packing.arenaBytes, packing.boundBytes};
+  }
+  return std::nullopt;
+}
+
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
+                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds) {
+  const StepGraph &graph = step.graph;
+  struct Candidate {
+    const FittedSchedule *plan;
+    double seconds;
+  };
+  auto fitsRoom = [&](const FittedSchedule &plan) {
+    return countRoom(graph, listStays(graph, plan.schedule), roomAlignment) <= roomBytes;
+  };
+  const double least = boundLaneSeconds(graph, step.front.getLargest());
+  std::optional<PackedPlan> best;
+  auto isWorse = [&](double seconds) { return seconds >= (best ? best->plan.timeline.seconds : mostSeconds); };
+  auto consider = [&](const PackedPlan &packed) {
+    const FittedSchedule &plan = packed.plan;
+    if (packed.arenaBytes > budgetBytes || isWorse(boundLaneSeconds(graph, plan)) || !fitsRoom(plan))
+      return;
+    // Its own addresses are known.
+    const double seconds = countLaneSeconds(graph, plan);
+    std::optional<PackedPlan> found = findPrefetched(graph, plan, budgetBytes, options, seconds);
+    if (!found) {
+      found = packed;
+      found->plan.timeline.seconds = seconds;
+    }
+    if (!isWorse(found->plan.timeline.seconds))
+      best = std::move(found);
+  };
+  // Addresses are looked for only where time is won, from the fastest on: whenever nothing can be faster than what was
+  // met, and at the end. Where that does not pack, others are asked for.
+  std::vector<Candidate> candidates;
+  auto considerAll = [&] {
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
+      return std::pair(a.seconds, a.plan->timeline.peakBytes) < std::pair(b.seconds, b.plan->timeline.peakBytes);
+    });
+    for (const Candidate &candidate : candidates)
+      if (!isWorse(candidate.seconds))
+        consider(step.plans.get(*candidate.plan));
+    candidates.clear();
+  };
+  for (const FittedSchedule *plan = step.front.find(budgetBytes); plan && !isWorse(least);
+       plan = plan->timeline.peakBytes ? step.front.find(plan->timeline.peakBytes - 1) : nullptr) {
+    if (isWorse(boundLaneSeconds(graph, *plan)))
+      continue;
+    const double seconds = listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds;
+    if (isWorse(seconds) || !fitsRoom(*plan))
+      continue;
+    candidates.push_back({plan, seconds});
+    if (seconds <= least)
+      considerAll();
+  }
+  considerAll();
+  // The smallest arena need not be that of the fewest bytes alive. It takes long to find: only where time may be won.
+  const std::vector<const FittedSchedule *> small =
+      isWorse(least) ? std::vector<const FittedSchedule *>() : step.plans.listSmall();
+  if (std::any_of(small.begin(), small.end(), [&](const FittedSchedule *plan) {
+        return plan->timeline.peakBytes <= budgetBytes &&
+               !isWorse(listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds);
+      }))
+    consider(step.plans.getSmallest());
+  return best;
+}
+
+} // namespace lowtide::solve

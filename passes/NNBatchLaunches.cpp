@@ -405,10 +405,10 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts, 
 /// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more). Returns
 /// the bytes of its arena.
 static FailureOr<uint64_t> crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
-                                     const TargetInfo &target) {
+                                     const TargetInfo &target, bool cross) {
   FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
-  if (failed(before))
-    return failure();
+  if (failed(before) || !cross)
+    return before;
   OwningOpRef<func::FuncOp> original = step.clone();
   codegen::KernelModule kernels(step.getContext(), codegen::CodegenOptions::get(target));
   for (unsigned reach : kReaches) {
@@ -442,7 +442,7 @@ struct NNBatchLaunches : StepPass<lowtide::impl::NNBatchLaunchesBase<NNBatchLaun
     if (failed(update()))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>()) {
-      FailureOr<uint64_t> arenaBytes = crossStep(step, facts, update, target);
+      FailureOr<uint64_t> arenaBytes = crossStep(step, facts, update, target, cross);
       if (failed(arenaBytes))
         return signalPassFailure();
       FailureOr<Batched> batched = batchStep(step, facts.getTable(), *arenaBytes);

@@ -12,6 +12,7 @@
 #include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -24,6 +25,8 @@ namespace lowtide {
 namespace {
 struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   using StepPass::StepPass;
+
+  FusionSteps steps;
 
   static bool isConstant(Operation *op) { return op && op->hasTrait<OpTrait::ConstantLike>(); }
 
@@ -84,7 +87,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isGenerated(&op) && op.use_empty() && isPure(&op))
         op.erase();
-    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); }, target.isGpu());
+    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); }, target.isGpu(), steps);
     for (const FusionGroups::Group &group : groups.form())
       wrap(group.ops, group.emitter);
   }
@@ -152,6 +155,11 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   void runOnSteps() override {
     if (failed(checkOption(getOperation(), "fuse", fuse)))
       return signalPassFailure();
+    if (std::optional<StringRef> unknown = steps.leaveOut(without)) {
+      getOperation().emitError("without: there is no step '")
+          << *unknown << "'; steps are " << llvm::join(FusionSteps::listNames(), ", ");
+      return signalPassFailure();
+    }
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
     report();

@@ -129,8 +129,10 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
     // A CPU shares one number of two reductions among threads by its rows, a GPU by its segments; and a GPU rather
     // looks at all columns once more than starts a launch.
     if (target.isGpu()) {
-      mergeWholeReductions(getOperation());
-      pickByComparison(getOperation());
+      if (mergeReductions)
+        mergeWholeReductions(getOperation());
+      if (pickLabels)
+        pickByComparison(getOperation());
     }
     if (failed(lowtide::checkTypesAgree(getOperation(), staticShapesOnly)))
       signalPassFailure();

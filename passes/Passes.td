@@ -392,7 +392,11 @@ def NNDecompose : StepPass<"nn-decompose", "::mlir::func::FuncOp"> {
     are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
     Scans become loops, `train.accumulate`, whose bodies are decomposed in turn.
   }];
-  let ownOptions = [Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">];
+  let ownOptions = [
+    Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
+    Option<"mergeReductions", "merge-reductions", "bool", "true", "a reduction of a reduction to one number is one; GPU">,
+    Option<"pickLabels", "pick-labels", "bool", "true", "rows that compare columns with a label pick its element; GPU">,
+  ];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
 
@@ -437,6 +441,9 @@ def NNCluster : StepPass<"nn-cluster", "::mlir::func::FuncOp"> {
   }];
   let ownOptions = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
+    Option<"without", "without", "std::string", "\"\"",
+           "steps that are left out, with commas: prepare-sums, clone-cheap-producers, recompute-after-loss, "
+           "join-scatters, join-sole-readers, join-earliest-readers, join-sibling-reductions">,
   ];
   let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
@@ -518,6 +525,7 @@ def NNBatchLaunches : StepPass<"nn-batch-launches", "::mlir::ModuleOp"> {
     given, a thousandth more). Before that, sums over columns move into kernels that read or write the same values row by
     row. A GPU's fitted step goes through it before it becomes a plan; a CPU has no launches to save.
   }];
+  let ownOptions = [Option<"cross", "cross", "bool", "true", "move sums over columns into kernels of rows">];
   let statistics = [
     Statistic<"numBatches", "batches", "launches of several kernels">,
     Statistic<"numKernels", "kernels", "kernels in them">,

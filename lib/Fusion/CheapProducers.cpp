@@ -267,7 +267,8 @@ DenseSet<Operation *> lowtide::findMadeOfBatch(Block &block) {
   return made;
 }
 
-void lowtide::remakeAfterLoss(Block &block, const ForwardPart &forward, function_ref<bool(Operation *)> isGenerated) {
+void lowtide::recomputeAfterLoss(Block &block, const ForwardPart &forward,
+                                 function_ref<bool(Operation *)> isGenerated) {
   DenseSet<Operation *> made = findMadeOfBatch(block);
   // Views of the backward pass may show values of the forward pass: views belong to neither.
   DenseSet<Operation *> clones;

@@ -68,8 +68,9 @@ static bool isParallelEnough(const FusionDomain &domain) {
   return tasks >= kMinTasks;
 }
 
-FusionGroups::FusionGroups(Block &block, std::function<bool(Operation *)> isGenerated, bool isGpu)
-    : block(block), isGenerated(std::move(isGenerated)), isGpu(isGpu) {}
+FusionGroups::FusionGroups(Block &block, std::function<bool(Operation *)> isGenerated, bool isGpu,
+                           const FusionSteps &steps)
+    : block(block), isGenerated(std::move(isGenerated)), isGpu(isGpu), steps(steps) {}
 
 /// Whether a GPU shares this group's sums among its blocks: everything is reduced, and nothing but numbers comes out.
 bool FusionGroups::isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<Value> &results) {
@@ -507,26 +508,33 @@ void FusionGroups::reorder() {
 }
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
-  if (isGpu)
+  if (isGpu && steps.has(FusionStep::PrepareSums))
     prepareSums(block, isGenerated);
-  cloneCheapProducers(block, isGenerated);
+  if (steps.has(FusionStep::CloneCheapProducers))
+    cloneCheapProducers(block, isGenerated);
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {
       forwardPart.emplace(step);
-      remakeAfterLoss(block, *forwardPart, isGenerated);
+      if (steps.has(FusionStep::RecomputeAfterLoss))
+        recomputeAfterLoss(block, *forwardPart, isGenerated);
     }
   findUpdates();
   buildNodes();
   buildGraph();
-  if (isGpu)
-    joinScatters();
-  else
-    joinUpdatesOfScatters();
-  joinSoleReaders();
-  joinEarliestReaders();
-  joinSiblingReductions();
+  if (steps.has(FusionStep::JoinScatters)) {
+    if (isGpu)
+      joinScatters();
+    else
+      joinUpdatesOfScatters();
+  }
+  if (steps.has(FusionStep::JoinSoleReaders))
+    joinSoleReaders();
+  if (steps.has(FusionStep::JoinEarliestReaders))
+    joinEarliestReaders();
+  if (steps.has(FusionStep::JoinSiblingReductions))
+    joinSiblingReductions();
   // Sums that have joined may be all that reads a few numbers per row.
-  if (isGpu)
+  if (isGpu && steps.has(FusionStep::JoinSoleReaders))
     joinSoleReaders();
   reorder();
   std::vector<Group> groups;

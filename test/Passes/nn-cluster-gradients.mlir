@@ -2,6 +2,7 @@
 // GPU adds up the whole of it.
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s --check-prefix=GPU
+// RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose{merge-reductions=false}),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s --check-prefix=ROWS
 
 // CHECK-LABEL: @step
 // CHECK: nn.kernel row ({{.*}} = %arg0, {{.*}}) : {{.*}} -> (tensor<256xi1>, tensor<256x512xf32>, tensor<256xf32>)
@@ -9,6 +10,9 @@
 // CHECK-DAG: nn.reduce_sum {{.*}} dims = [1] {nn.by_rows}
 // CHECK-NOT: = %arg0
 // CHECK: return
+
+// ROWS-LABEL: @step
+// ROWS: nn.kernel row ({{.*}} = %arg0, {{.*}}) : {{.*}} -> (tensor<256xi1>, tensor<256x512xf32>, tensor<256xf32>)
 
 // GPU-LABEL: @step
 // GPU: nn.kernel row ({{.*}} = %arg0{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)

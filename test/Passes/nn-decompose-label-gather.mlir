@@ -1,6 +1,7 @@
 // A loss picks the logit of each row's label, its gradient compares all columns with it: for a GPU the row that compares picks
 // too. Where nothing compares, or other places are picked, the elements are gathered.
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-decompose | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-decompose=pick-labels=false | FileCheck %s --check-prefix=CPU
 // RUN: lowtide-opt %s --train-set-target=target=cpu:x86-64-v3 --nn-decompose | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @loss

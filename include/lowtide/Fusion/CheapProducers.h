@@ -29,11 +29,11 @@ void sinkWidenings(mlir::Block &block);
 /// What few elementwise ops make of an argument for a reshape alone is made after that reshape, where it is read.
 void regroupMadeOfArguments(mlir::Block &block);
 /// Ops that cheaply make their value of the step's batch and of constants, through few ops and views: the batch lies
-/// there all step long, so that the backward pass can make the value again.
+/// there all step long, so that the backward pass can recompute the value.
 llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);
-/// Makes such values of the forward pass again in front of each generated op after the loss that reads them.
-void remakeAfterLoss(mlir::Block &block, const ForwardPart &forward,
-                     llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+/// Recomputes such values of the forward pass in front of each generated op after the loss that reads them.
+void recomputeAfterLoss(mlir::Block &block, const ForwardPart &forward,
+                        llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 /// Repeated elements and rows, widened floats and what few ops make of constants, once for each generated op that reads
 /// them.
 void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);

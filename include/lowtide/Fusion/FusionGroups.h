@@ -7,6 +7,7 @@
 
 #include "lowtide/Analysis/ForwardPart.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Fusion/FusionSteps.h"
 #include "lowtide/Solve/Algorithms/MergingGraph.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
@@ -50,7 +51,8 @@ struct FusionDomain {
 /// through a third.
 class FusionGroups {
 public:
-  FusionGroups(mlir::Block &block, std::function<bool(mlir::Operation *)> isGenerated, bool isGpu);
+  FusionGroups(mlir::Block &block, std::function<bool(mlir::Operation *)> isGenerated, bool isGpu,
+               const FusionSteps &steps);
 
   struct Group {
     llvm::SmallVector<mlir::Operation *> ops; // in textual order
@@ -101,6 +103,7 @@ private:
   mlir::Block &block;
   std::function<bool(mlir::Operation *)> isGenerated;
   bool isGpu;
+  FusionSteps steps;
   /// Of the function around the block, if there is one.
   std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;

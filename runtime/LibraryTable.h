@@ -1,6 +1,6 @@
 //===- LibraryTable.h - what cuBLASLt and cuDNN take -----------------------===//
 //
-// The one written table: the compiler asks it before it plans a call (what is declined becomes a generated kernel), the
+// The written table: the compiler asks it before it plans a call (what is declined becomes a generated kernel), the
 // runtime before it makes one, and the fake libraries enforce it. Every row says where it is from and whether a GPU has
 // confirmed it.
 //
@@ -8,9 +8,11 @@
 #ifndef LOWTIDE_RUNTIME_LIBRARYTABLE_H
 #define LOWTIDE_RUNTIME_LIBRARYTABLE_H
 
-#include "runtime/CallShape.h"
+#include "plan.pb.h"
+#include "runtime/Status.h"
 
-#include <span>
+#include <cstdint>
+#include <vector>
 
 namespace lowtide::rt {
 
@@ -25,18 +27,18 @@ struct LibraryRule {
   bool planned = false;
 };
 
-/// All rows, in the order in which they are asked.
-std::span<const LibraryRule> libraryRules();
+/// Elements of an operand at most, and the largest size: kernels of the libraries count in 32 bits.
+inline constexpr int64_t mostElements = (int64_t(1) << 31) - 1;
+
+/// The rows of all kinds of calls, each kind's in the order in which they are asked. They lie with their kinds
+/// (runtime/calls).
+std::vector<const LibraryRule *> libraryRules();
 
 /// The first rule that a call breaks, or null: then the library takes it. Fails where the call cannot be read. Operands
 /// and results are counted only.
 Expected<const LibraryRule *> declineCall(const plan::Call &call);
-const LibraryRule *declineGemm(const GemmShape &shape);
-/// `biased`: the call reads a bias.
-const LibraryRule *declineConv(const ConvShape &shape, bool biased);
-const LibraryRule *declineAttention(const AttentionShape &shape);
 
-/// Whether the CPU has a kernel for calls of this name.
+/// Whether the call can be read, and the CPU has a kernel for it.
 bool hasCpuKernel(const plan::Call &call);
 
 } // namespace lowtide::rt

@@ -30,21 +30,10 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call);
 /// promise `workspaceAlignment`, so that what they reserve is longer by the difference.
 inline constexpr uint64_t libraryWorkspaceAlignment = 256;
 
-/// Bytes of Call.workspace that a plan reserves for `call` on a GPU. The libraries choose their algorithm within it, so
-/// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU,
-/// which has `processors` multiprocessors. Convolution in 16 bits: descriptors of the engines, operands and results
-/// rewritten channels last, as tensor cores take them, and the partial sums of a filter gradient. Derivative of
-/// attention: a sum for each row, and the cotangents of the scores, of as many samples at a time as occupy the GPU.
+/// Bytes of Call.workspace that a plan reserves for `call` on a GPU, which has `processors` multiprocessors. The
+/// libraries choose their algorithm within it, so that more is no need and less is no error. What it holds is said by
+/// each kind of call (runtime/calls).
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call, uint32_t processors);
-/// Samples whose derivative of an attention is one call of the library: the most that a workspace has room for, a part
-/// of the batch without rest. All of them where it has room for none: engines may need less than was counted.
-int64_t samplesAtOnce(const struct AttentionShape &shape, uint64_t workspaceBytes);
-/// Bytes at the front of it that hold an attention's Σ o · do for each row.
-uint64_t attentionDotBytes(const struct AttentionShape &shape);
-
-/// The CPU's need for a convolution that has been read.
-Expected<uint64_t> queryWorkspace(const struct ConvShape &shape);
-
 /// The same for a call that is known to be right (the compiler's own): 0 when the query fails.
 uint64_t workspaceBytes(const plan::Call &call);
 

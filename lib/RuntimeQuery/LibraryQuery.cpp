@@ -10,6 +10,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/CallKind.h"
 
 using namespace mlir;
 using namespace lowtide;

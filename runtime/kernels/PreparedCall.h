@@ -32,17 +32,6 @@ public:
 /// Prepares a call that the verifier has accepted.
 Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, const CallOperands &operands);
 
-std::unique_ptr<PreparedCall> prepareGemm(const struct GemmShape &shape, const CallOperands &operands);
-std::unique_ptr<PreparedCall> prepareAttention(const struct AttentionShape &shape, const CallOperands &operands);
-std::unique_ptr<PreparedCall> prepareConv(const struct ConvShape &shape, const CallOperands &operands);
-std::unique_ptr<PreparedCall> prepareConvFilterGrad(const struct ConvShape &shape, const CallOperands &operands);
-/// The same for 16-bit operands.
-std::unique_ptr<PreparedCall> prepareNarrowGemm(const struct GemmShape &shape, const CallOperands &operands);
-std::unique_ptr<PreparedCall> prepareNarrowConv(const struct ConvShape &shape, const CallOperands &operands);
-
-/// A gemm of any types, and after it what its epilogue applies to every element.
-std::unique_ptr<PreparedCall> prepareGemmWithEpilogue(const struct GemmShape &shape, const CallOperands &operands);
-
 } // namespace lowtide::rt
 
 #endif // LOWTIDE_RUNTIME_KERNELS_PREPAREDCALL_H

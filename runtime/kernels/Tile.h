@@ -10,7 +10,7 @@
 #ifndef LOWTIDE_RUNTIME_KERNELS_TILE_H
 #define LOWTIDE_RUNTIME_KERNELS_TILE_H
 
-#include "runtime/kernels/ConvPlan.h"
+#include "runtime/kernels/TileSize.h"
 
 #include <cstdint>
 #include <cstring>

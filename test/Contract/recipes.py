@@ -19,6 +19,7 @@ def follow(page, tree):
     for path, line, content in steps:
         if not line:
             assert not (tree / path).exists(), path
+            (tree / path).parent.mkdir(exist_ok=True)
             (tree / path).write_text(content)
             continue
         before, found, after = (tree / path).read_text().partition("\n" + line)
@@ -82,6 +83,23 @@ class Recipes(unittest.TestCase):
         with self.followed("a-target.md", ["lib/Interfaces/Targets.inc"], *objects) as tree:
             self.link(tree, ASKS_TARGET, objects)
             self.assertEqual(self.run_in(tree, "./asks"), "sm_90 94530 MiB, as cuda:sm_90: yes\n")
+
+    def test_a_library_call(self):
+        """One folder: its call is read, checked, declined for a GPU by its rule, and computed; others are as they were."""
+        touched, generated = ["runtime/calls/Axpy/AxpyCall.cpp"], "build/runtime/generated"
+        objects = [f"runtime/CMakeFiles/lowtide-rt.dir/calls/{name}.cpp.o" for name in ("CallKinds", "Axpy/AxpyCall")]
+        with self.followed("a-library-call.md", touched, *objects) as tree:
+            (tree / "asks.cpp").write_text(ASKS_CALL)
+            command = self.run_in(ROOT, "ninja", "-C", "build", "-t", "commands", "bin/lowtide-run").splitlines()[-1].split()
+            libraries = [word for word in command if word.startswith("-l") or re.search(r"\.(a|so)(\.[\d.]+)?$", word)]
+            own = [tree / "asks.o", *(tree / "build" / name for name in objects)]
+            self.run_in(tree, "clang++-22", "-std=c++20", "-I.", f"-I{generated}", "-c", "asks.cpp", "-o", "asks.o")
+            self.run_in(ROOT / "build", "clang++-22", *own, *libraries, "-o", tree / "asks")
+            self.assertEqual(
+                self.run_in(tree, "./asks").splitlines(),
+                ["attention attention_grad axpy conv conv_input_grad conv_filter_grad gemm", "x has 40 bytes, its shape needs 20000",
+                 "it adds arrays, which a generated kernel does", "2 tasks, written over operand 1: 20 7503.5"],
+            )  # fmt: skip
 
     def test_a_rule(self):
         """A rule with its evidence and its finding: it fires on what the program notes, says so by its key, and on nothing else."""
@@ -152,6 +170,46 @@ int main() {
     if (card.name == "example")
       std::printf("%s %d MiB, as cuda:sm_90: %s\\n", target->chip.c_str(), int(card.getBytes() >> 20),
                   target->libraryFlops == chip->libraryFlops ? "yes" : "no");
+}
+"""
+
+ASKS_CALL = """
+#include "runtime/calls/CallKind.h"
+#include <cstdio>
+#include <vector>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+
+int main() {
+  const char *separator = "";
+  for (const CallKind &kind : callKinds())
+    for (std::string_view callee : kind.callees) {
+      std::printf("%s%s", separator, std::string(callee).c_str());
+      separator = " ";
+    }
+  plan::Call call;
+  call.set_callee("axpy");
+  plan::Attribute &n = *call.add_attributes(), &alpha = *call.add_attributes();
+  n.set_name("n");
+  n.set_i(5000);
+  alpha.set_name("alpha");
+  alpha.set_f(0.5);
+  for (int i = 0; i < 2; ++i)
+    call.add_reads()->set_bytes(40);
+  call.add_writes();
+  auto read = readCall(call);
+  std::printf("\\n%s\\n", (*read)->checkOperands(call).str().c_str());
+  std::printf("%s\\n", (*read)->declinedBy(2)->declines);
+  std::vector<float> x(5000), y(5000);
+  for (int i = 0; i < 5000; ++i)
+    x[i] = 2 * i + 4, y[i] = i / 2.0f + 3;
+  const void *reads[] = {x.data(), y.data()};
+  void *writes[] = {y.data()};
+  auto prepared = (*read)->prepareCpu({reads, writes, nullptr});
+  for (int64_t task = 0; task < (*prepared)->tasks(0); ++task)
+    (*prepared)->run(0, task);
+  std::printf("%d tasks, written over operand %d: %g %g\\n", int((*prepared)->tasks(0)), (*read)->overwritableRead(), y[10], y[4999]);
 }
 """
 

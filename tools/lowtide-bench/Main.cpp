@@ -309,11 +309,11 @@ Status Bench::run(const BindOptions &bind) {
 }
 
 void printLibraries() {
-  for (const LibraryRule &rule : libraryRules())
-    std::printf("%-9s takes %s\n          source: %s; %s\n", rule.library, rule.takes, rule.source,
-                rule.confirmed ? "confirmed on a GPU"
-                : rule.planned ? "planned by the library itself; not confirmed on a GPU"
-                               : "not confirmed on a GPU");
+  for (const LibraryRule *rule : libraryRules())
+    std::printf("%-9s takes %s\n          source: %s; %s\n", rule->library, rule->takes, rule->source,
+                rule->confirmed ? "confirmed on a GPU"
+                : rule->planned ? "planned by the library itself; not confirmed on a GPU"
+                                : "not confirmed on a GPU");
 }
 
 /// Measured ceilings as `lowtide compile --target-file` reads them. Plans count with one rate of products: that of f32

@@ -2,7 +2,7 @@
 
 #include "runtime/devices/Cuda/LibraryCall.h"
 
-#include "runtime/LibraryTable.h"
+#include "runtime/calls/CallKind.h"
 
 namespace lowtide::rt::cuda {
 
@@ -12,50 +12,36 @@ static Status declined(const LibraryRule &rule) {
 }
 
 Expected<std::unique_ptr<LibraryCall>> Libraries::prepare(const plan::Call &call, const CallAddresses &addresses) {
-  Expected<const LibraryRule *> rule = declineCall(call);
-  if (!rule)
-    return rule.takeStatus();
-  if (*rule)
-    return declined(**rule);
-  if (call.callee() == "gemm") {
-    Expected<GemmShape> shape = readGemm(call);
-    if (!shape)
-      return shape.takeStatus();
-    LOWTIDE_TRY(openCublasLt());
-    return prepareCublasLtGemm(api_, resources_, cublasLt_, *shape, addresses);
-  }
-  if (isAttention(call)) {
-    Expected<AttentionShape> shape = readAttention(call);
-    if (!shape)
-      return shape.takeStatus();
-    LOWTIDE_TRY(openCudnn());
-    return prepareCudnnAttention(api_, resources_, cudnn_, *shape, addresses);
-  }
-  Expected<ConvShape> shape = readConv(call);
-  if (!shape)
-    return shape.takeStatus();
-  LOWTIDE_TRY(openCudnn());
-  return prepareCudnnConv(api_, resources_, cudnn_, *shape, addresses);
+  Expected<std::unique_ptr<ReadCall>> read = readCall(call);
+  if (!read)
+    return read.takeStatus();
+  if (const LibraryRule *rule = (*read)->declinedBy(call.reads_size()))
+    return declined(*rule);
+  return (*read)->prepareCuda(*this, addresses);
 }
 
-Status Libraries::openCublasLt() {
+Expected<cublasLtHandle_t> Libraries::openCublasLt() {
   if (cublasLt_)
-    return Status::ok();
+    return *cublasLt_;
   if (!api_.fake)
     LOWTIDE_TRY(loadCublasLt(api_));
-  LOWTIDE_CUDA(api_, cublasLt, cublasLtCreate, &cublasLt_);
-  resources_.onClose([this] { return api_.check(api_.cublasLt.cublasLtDestroy(cublasLt_), "cublasLtDestroy"); });
-  return Status::ok();
+  cublasLtHandle_t handle = nullptr;
+  LOWTIDE_CUDA(api_, cublasLt, cublasLtCreate, &handle);
+  cublasLt_ = handle;
+  resources_.onClose([this] { return api_.check(api_.cublasLt.cublasLtDestroy(*cublasLt_), "cublasLtDestroy"); });
+  return handle;
 }
 
-Status Libraries::openCudnn() {
+Expected<cudnnHandle_t> Libraries::openCudnn() {
   if (cudnn_)
-    return Status::ok();
+    return *cudnn_;
   if (!api_.fake)
     LOWTIDE_TRY(loadCudnn(api_));
-  LOWTIDE_CUDA(api_, cudnn, cudnnCreate, &cudnn_);
-  resources_.onClose([this] { return api_.check(api_.cudnn.cudnnDestroy(cudnn_), "cudnnDestroy"); });
-  return Status::ok();
+  cudnnHandle_t handle = nullptr;
+  LOWTIDE_CUDA(api_, cudnn, cudnnCreate, &handle);
+  cudnn_ = handle;
+  resources_.onClose([this] { return api_.check(api_.cudnn.cudnnDestroy(*cudnn_), "cudnnDestroy"); });
+  return handle;
 }
 
 } // namespace lowtide::rt::cuda

@@ -2,7 +2,7 @@
 #ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_LIBRARYCALL_H
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_LIBRARYCALL_H
 
-#include "runtime/CallShape.h"
+#include "plan.pb.h"
 #include "runtime/CheckedMath.h"
 #include "runtime/Workspace.h"
 #include "runtime/devices/BoundRange.h"
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,25 +52,20 @@ public:
   /// Prepares a call that the verifier has accepted; refuses what the library does not take (LibraryTable.h).
   Expected<std::unique_ptr<LibraryCall>> prepare(const plan::Call &call, const CallAddresses &addresses);
 
-private:
-  Status openCublasLt();
-  Status openCudnn();
+  /// Open from the first call that needs them until `resources` are closed, which holds what calls are made of, too.
+  Expected<cublasLtHandle_t> openCublasLt();
+  Expected<cudnnHandle_t> openCudnn();
+  /// What somebody else has opened and closes; null where a GPU is described and not there.
+  void useCudnn(cudnnHandle_t handle) { cudnn_ = handle; }
+  const Api &api() const { return api_; }
+  Resources &resources() { return resources_; }
 
+private:
   Api &api_;
   Resources &resources_;
-  cublasLtHandle_t cublasLt_ = nullptr;
-  cudnnHandle_t cudnn_ = nullptr;
+  std::optional<cublasLtHandle_t> cublasLt_;
+  std::optional<cudnnHandle_t> cudnn_;
 };
-
-/// What they are made of is released with `resources`.
-Expected<std::unique_ptr<LibraryCall>> prepareCublasLtGemm(const Api &api, Resources &resources,
-                                                           cublasLtHandle_t handle, const GemmShape &shape,
-                                                           const CallAddresses &addresses);
-Expected<std::unique_ptr<LibraryCall>> prepareCudnnConv(const Api &api, Resources &resources, cudnnHandle_t handle,
-                                                        const ConvShape &shape, const CallAddresses &addresses);
-Expected<std::unique_ptr<LibraryCall>> prepareCudnnAttention(const Api &api, Resources &resources, cudnnHandle_t handle,
-                                                             const AttentionShape &shape,
-                                                             const CallAddresses &addresses);
 
 } // namespace lowtide::rt::cuda
 

@@ -1,6 +1,6 @@
 //===- CublasLt.cpp - cuBLASLt of the fake device --------------------------===//
 
-#include "runtime/LibraryTable.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/devices/FakeCuda/Libraries.h"
 
 #include "runtime/Verify.h"

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/LibraryTable.h"
 #include "runtime/Verify.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Conv/ConvShape.h"
 #include "runtime/devices/FakeCuda/CudnnFusion.h"
 
 #include "runtime/Element.h"
@@ -382,7 +382,7 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
       machine().holds(at[2], shape.outputElements() * (shape.kind == Kind::Forward ? resultElement : element), false);
   if (!inside)
     return CUDNN_STATUS_BAD_PARAM;
-  Expected<uint64_t> workspace = queryWorkspace(shape);
+  Expected<uint64_t> workspace = convWorkspace(shape);
   if (!workspace)
     return CUDNN_STATUS_NOT_SUPPORTED;
   auto conv = std::make_shared<FakeConv>(shape, std::span<void *const, 3>(at), *workspace);

@@ -3,7 +3,6 @@
 #include "runtime/devices/FakeCuda/CudnnFusion.h"
 
 #include "runtime/Element.h"
-#include "runtime/LibraryTable.h"
 #include "runtime/Verify.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "runtime/devices/FakeCuda/CudnnDescriptor.h"
 
-#include "runtime/CallShape.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 
 #include <span>
 

@@ -103,7 +103,7 @@ ALTERED = [
     ("a part of the batch is written where no round reads it", "parts", put(r'(plan\.copy @io\[0 \+ 128\] : 1 step 128 to @transient\[\d+ \+ 128\] : \d+)', r"\1 step 128", "train"),
      "which an earlier round of the repeat made and nothing carries to this one"),
     ("a carry is dropped", "parts", put(r" carries \[@\w+\[[^]]*\][^]]*\]", "", "eval"), "reads value "),
-    ("a library call that does not exist", "whole", put('plan.call "gemm"', 'plan.call "gemmm"', "train"), "no library has a call 'gemmm'; there are gemm, "),
+    ("a library call that does not exist", "whole", put('plan.call "gemm"', 'plan.call "gemmm"', "train"), "no library has a call 'gemmm'; there are attention, attention_grad, conv, "),
 ]  # fmt: skip
 
 

@@ -7,10 +7,10 @@
 
 #include "CudaRegression.h"
 
-#include "runtime/CallShape.h"
 #include "runtime/Element.h"
 #include "runtime/RandomInit.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 

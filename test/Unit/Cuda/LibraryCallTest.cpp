@@ -11,6 +11,7 @@
 #include "runtime/LibraryTable.h"
 #include "runtime/RandomInit.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 

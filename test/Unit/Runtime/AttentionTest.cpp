@@ -1,9 +1,9 @@
 //===- AttentionTest.cpp - the CPU's attention against its formulas --------===//
 
 #include "Plans.h"
-#include "runtime/CallShape.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/CallAttributes.h"
 #include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
 

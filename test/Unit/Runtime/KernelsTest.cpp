@@ -1,9 +1,9 @@
 //===- KernelsTest.cpp - library calls against textbook loops --------------===//
 
 #include "Plans.h"
-#include "runtime/CallShape.h"
 #include "runtime/Verify.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <gtest/gtest.h>

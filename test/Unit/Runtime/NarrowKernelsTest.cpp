@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plans.h"
-#include "runtime/CallShape.h"
 #include "runtime/Element.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <gtest/gtest.h>

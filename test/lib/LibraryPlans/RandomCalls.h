@@ -9,8 +9,8 @@
 namespace lowtide::test {
 
 /// A convolution or an attention, forward or a derivative, of sizes around every limit of the library table
-/// (LibraryTable.h), on both sides of it. It can be read (CallShape.h), and has neither operands nor results. The same
-/// `seed`, the same call.
+/// (LibraryTable.h), on both sides of it. It can be read (calls/CallKind.h), and has neither operands nor results. The
+/// same `seed`, the same call.
 plan::Call randomCall(uint64_t seed);
 
 } // namespace lowtide::test

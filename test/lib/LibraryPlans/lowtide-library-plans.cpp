@@ -18,6 +18,7 @@
 #include "runtime/ExitCode.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 #include "runtime/devices/Cuda/CudnnGraph.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 
@@ -73,21 +74,11 @@ Status describe(Api &api, const char *path) {
 }
 
 /// Prepares the call as `bind` does; its choice of an engine.
-Expected<std::string> choose(const Api &api, const plan::Call &call, const CallAddresses &addresses) {
+Expected<std::string> choose(Api &api, const plan::Call &call, const CallAddresses &addresses) {
   Resources resources(api);
-  auto prepare = [&]() -> Expected<std::unique_ptr<LibraryCall>> {
-    if (isAttention(call)) {
-      Expected<AttentionShape> shape = readAttention(call);
-      if (!shape)
-        return shape.takeStatus();
-      return prepareCudnnAttention(api, resources, nullptr, *shape, addresses);
-    }
-    Expected<ConvShape> shape = readConv(call);
-    if (!shape)
-      return shape.takeStatus();
-    return prepareCudnnConv(api, resources, nullptr, *shape, addresses);
-  };
-  auto prepared = prepare();
+  Libraries libraries(api, resources);
+  libraries.useCudnn(nullptr);
+  Expected<std::unique_ptr<LibraryCall>> prepared = libraries.prepare(call, addresses);
   if (!prepared)
     return prepared.takeStatus();
   std::string choice = (*prepared)->choice();
@@ -113,7 +104,7 @@ std::string textOf(const plan::Call &call) {
 
 class Questions {
 public:
-  explicit Questions(const Api &api) : api_(api) {}
+  explicit Questions(Api &api) : api_(api) {}
 
   /// Of what an entry calls, everything that cuDNN is to do.
   void ask(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions);
@@ -124,7 +115,7 @@ public:
   }
 
 private:
-  const Api &api_;
+  Api &api_;
   std::set<std::string> asked_;
   int taken_ = 0, refused_ = 0, slow_ = 0;
 };

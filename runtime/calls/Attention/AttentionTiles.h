@@ -1,8 +1,8 @@
 //===- Attention.h - which attentions the CPU computes in tiles ------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_ATTENTION_H
-#define LOWTIDE_RUNTIME_KERNELS_ATTENTION_H
+#ifndef LOWTIDE_RUNTIME_CALLS_ATTENTION_ATTENTIONTILES_H
+#define LOWTIDE_RUNTIME_CALLS_ATTENTION_ATTENTIONTILES_H
 
-#include "runtime/CallShape.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 
 namespace lowtide::rt {
 
@@ -26,4 +26,4 @@ inline uint64_t attentionWorkspaceElements(const AttentionShape &shape) {
 
 } // namespace lowtide::rt
 
-#endif // LOWTIDE_RUNTIME_KERNELS_ATTENTION_H
+#endif // LOWTIDE_RUNTIME_CALLS_ATTENTION_ATTENTIONTILES_H

@@ -8,10 +8,10 @@
 // computed side by side and woven together, so that whole vectors are stored.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_DIRECTCONV_H
-#define LOWTIDE_RUNTIME_KERNELS_DIRECTCONV_H
+#ifndef LOWTIDE_RUNTIME_CALLS_CONV_DIRECTCONV_H
+#define LOWTIDE_RUNTIME_CALLS_CONV_DIRECTCONV_H
 
-#include "runtime/kernels/PaddedTile.h"
+#include "runtime/calls/Conv/PaddedTile.h"
 
 namespace lowtide::rt::kernels {
 
@@ -371,4 +371,4 @@ private:
 
 } // namespace lowtide::rt::kernels
 
-#endif // LOWTIDE_RUNTIME_KERNELS_DIRECTCONV_H
+#endif // LOWTIDE_RUNTIME_CALLS_CONV_DIRECTCONV_H

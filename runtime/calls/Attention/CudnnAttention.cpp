@@ -1,4 +1,4 @@
-//===- AttentionCall.cpp - an attention of the plan on cuDNN ---------------===//
+//===- CudnnAttention.cpp - an attention of the plan on cuDNN -------------===//
 //
 // One graph of the pattern that cuDNN's fused engines take (cuDNN 9 documentation, Attention; cuDNN frontend 1.32): the
 // forward pass writes o and the logarithms of sums, the derivative reads them. dq is the result of a product rather
@@ -9,6 +9,7 @@
 
 #include "runtime/Verify.h"
 #include "runtime/Workspace.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 #include "runtime/devices/Cuda/CudnnOperations.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/Cuda/LoadLibraries.h"
@@ -221,11 +222,13 @@ void AttentionPart::buildGradient(CudnnOperations &graph) {
 
 } // namespace
 
-Expected<std::unique_ptr<LibraryCall>> prepareCudnnAttention(const Api &api, Resources &resources, cudnnHandle_t handle,
-                                                             const AttentionShape &shape,
+Expected<std::unique_ptr<LibraryCall>> prepareCudnnAttention(Libraries &libraries, const AttentionShape &shape,
                                                              const CallAddresses &addresses) {
+  Expected<cudnnHandle_t> handle = libraries.openCudnn();
+  if (!handle)
+    return handle.takeStatus();
   auto call = std::make_unique<AttentionCall>();
-  LOWTIDE_TRY(call->prepare(api, resources, handle, shape, addresses));
+  LOWTIDE_TRY(call->prepare(libraries.api(), libraries.resources(), *handle, shape, addresses));
   return std::unique_ptr<LibraryCall>(std::move(call));
 }
 

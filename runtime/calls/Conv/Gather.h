@@ -7,9 +7,10 @@
 // Columns are walked in runs: stretches of one row of pixels of one image, where the source advances by a fixed step.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_GATHER_H
-#define LOWTIDE_RUNTIME_KERNELS_GATHER_H
+#ifndef LOWTIDE_RUNTIME_CALLS_CONV_GATHER_H
+#define LOWTIDE_RUNTIME_CALLS_CONV_GATHER_H
 
+#include "runtime/calls/Conv/ConvPlan.h"
 #include "runtime/kernels/Tile.h"
 
 #include <vector>
@@ -159,4 +160,4 @@ template <typename T> struct Gather {
 
 } // namespace lowtide::rt::kernels
 
-#endif // LOWTIDE_RUNTIME_KERNELS_GATHER_H
+#endif // LOWTIDE_RUNTIME_CALLS_CONV_GATHER_H

@@ -1,6 +1,6 @@
 //===- AttentionShape.cpp - where an attention's operands lie --------------===//
 
-#include "runtime/CallShape.h"
+#include "runtime/calls/Attention/AttentionShape.h"
 
 #include <algorithm>
 

@@ -9,10 +9,10 @@
 // Copying costs one pass over the input instead of one per tap. One or two spatial dimensions.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_PADDEDTILE_H
-#define LOWTIDE_RUNTIME_KERNELS_PADDEDTILE_H
+#ifndef LOWTIDE_RUNTIME_CALLS_CONV_PADDEDTILE_H
+#define LOWTIDE_RUNTIME_CALLS_CONV_PADDEDTILE_H
 
-#include "runtime/kernels/Gather.h"
+#include "runtime/calls/Conv/Gather.h"
 
 #include <algorithm>
 #include <optional>
@@ -138,4 +138,4 @@ template <typename T> inline bool flattenPoints(Gather<T> &gather) {
 
 } // namespace lowtide::rt::kernels
 
-#endif // LOWTIDE_RUNTIME_KERNELS_PADDEDTILE_H
+#endif // LOWTIDE_RUNTIME_CALLS_CONV_PADDEDTILE_H

@@ -1,4 +1,4 @@
-//===- GemmCall.cpp - a gemm of the plan on cuBLASLt -----------------------===//
+//===- CublasLtGemm.cpp - a gemm of the plan on cuBLASLt ------------------===//
 //
 // The plan's matrices are row-major, cuBLASLt's column-major: D = op(A) · op(B) is asked for as Dᵀ = op(B)ᵀ · op(A)ᵀ,
 // so that the plan's B is cuBLASLt's A, and values per column of D are cuBLASLt's bias (one per row of Dᵀ). Of several
@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 
 #include "runtime/Verify.h"
@@ -268,11 +269,13 @@ Status GemmCall::enqueue(CUstream stream) {
 
 } // namespace
 
-Expected<std::unique_ptr<LibraryCall>> prepareCublasLtGemm(const Api &api, Resources &resources,
-                                                           cublasLtHandle_t handle, const GemmShape &shape,
+Expected<std::unique_ptr<LibraryCall>> prepareCublasLtGemm(Libraries &libraries, const GemmShape &shape,
                                                            const CallAddresses &addresses) {
-  auto call = std::make_unique<GemmCall>(api, handle, shape, addresses);
-  LOWTIDE_TRY(call->prepare(resources));
+  Expected<cublasLtHandle_t> handle = libraries.openCublasLt();
+  if (!handle)
+    return handle.takeStatus();
+  auto call = std::make_unique<GemmCall>(libraries.api(), *handle, shape, addresses);
+  LOWTIDE_TRY(call->prepare(libraries.resources()));
   return std::unique_ptr<LibraryCall>(std::move(call));
 }
 

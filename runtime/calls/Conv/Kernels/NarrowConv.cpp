@@ -8,11 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/NarrowConv.h"
+#include "runtime/calls/Conv/NarrowConv.h"
 
 #include "runtime/CheckedMath.h"
 #include "runtime/Workspace.h"
-#include "runtime/kernels/ConvPlan.h"
+#include "runtime/calls/Conv/ConvPlan.h"
 #include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
 

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/GemmCut.h"
+#include "runtime/calls/Gemm/GemmCut.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {

@@ -1,10 +1,11 @@
-//===- ConvCall.cpp - a convolution of the plan on cuDNN -------------------===//
+//===- CudnnConv.cpp - a convolution of the plan on cuDNN -----------------===//
 //
 // One operation of the graph API: forward, data gradient or filter gradient on packed tensors, sums in f32. Dimensions
 // are listed N C [D] H W in any case; channels last are strides.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/calls/Conv/ConvShape.h"
 #include "runtime/devices/Cuda/CudnnGraph.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 
@@ -146,10 +147,13 @@ Status ConvCall::prepare(Resources &resources) {
 
 } // namespace
 
-Expected<std::unique_ptr<LibraryCall>> prepareCudnnConv(const Api &api, Resources &resources, cudnnHandle_t handle,
-                                                        const ConvShape &shape, const CallAddresses &addresses) {
-  auto call = std::make_unique<ConvCall>(api, handle, shape, addresses);
-  LOWTIDE_TRY(call->prepare(resources));
+Expected<std::unique_ptr<LibraryCall>> prepareCudnnConv(Libraries &libraries, const ConvShape &shape,
+                                                        const CallAddresses &addresses) {
+  Expected<cudnnHandle_t> handle = libraries.openCudnn();
+  if (!handle)
+    return handle.takeStatus();
+  auto call = std::make_unique<ConvCall>(libraries.api(), *handle, shape, addresses);
+  LOWTIDE_TRY(call->prepare(libraries.resources()));
   return std::unique_ptr<LibraryCall>(std::move(call));
 }
 

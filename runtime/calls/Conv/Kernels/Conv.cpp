@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/DirectConv.h"
-#include "runtime/kernels/Gather.h"
+#include "runtime/calls/Conv/DirectConv.h"
+#include "runtime/calls/Conv/Gather.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Attention.h"
+#include "runtime/calls/Attention/AttentionTiles.h"
 
 #include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/CallShape.h"
 #include "runtime/Element.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <algorithm>

@@ -4,10 +4,10 @@
 // depends on the shape alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_GEMMCUT_H
-#define LOWTIDE_RUNTIME_KERNELS_GEMMCUT_H
+#ifndef LOWTIDE_RUNTIME_CALLS_GEMM_GEMMCUT_H
+#define LOWTIDE_RUNTIME_CALLS_GEMM_GEMMCUT_H
 
-#include "runtime/CallShape.h"
+#include "runtime/calls/Gemm/GemmShape.h"
 #include "runtime/kernels/PreparedCall.h"
 #include "runtime/kernels/Tile.h"
 
@@ -87,4 +87,4 @@ template <typename S, typename R> struct GemmOperands {
 
 } // namespace lowtide::rt::kernels
 
-#endif // LOWTIDE_RUNTIME_KERNELS_GEMMCUT_H
+#endif // LOWTIDE_RUNTIME_CALLS_GEMM_GEMMCUT_H

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/GemmCut.h"
+#include "runtime/calls/Gemm/GemmCut.h"
 #include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
 

@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/PaddedTile.h"
+#include "runtime/calls/Conv/PaddedTile.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {

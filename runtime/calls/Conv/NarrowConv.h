@@ -4,11 +4,11 @@
 // stay small. The cut depends on the shape alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_NARROWCONV_H
-#define LOWTIDE_RUNTIME_KERNELS_NARROWCONV_H
+#ifndef LOWTIDE_RUNTIME_CALLS_CONV_NARROWCONV_H
+#define LOWTIDE_RUNTIME_CALLS_CONV_NARROWCONV_H
 
-#include "runtime/CallShape.h"
 #include "runtime/Status.h"
+#include "runtime/calls/Conv/ConvShape.h"
 
 namespace lowtide::rt {
 
@@ -33,4 +33,4 @@ Expected<uint64_t> convWorkspaceBytes(const ConvShape &shape);
 
 } // namespace lowtide::rt
 
-#endif // LOWTIDE_RUNTIME_KERNELS_NARROWCONV_H
+#endif // LOWTIDE_RUNTIME_CALLS_CONV_NARROWCONV_H

@@ -3,20 +3,16 @@
 // The cut depends on the shape alone, never on the number of threads: so do the workspace and every bit of the result.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H
-#define LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H
+#ifndef LOWTIDE_RUNTIME_CALLS_CONV_CONVPLAN_H
+#define LOWTIDE_RUNTIME_CALLS_CONV_CONVPLAN_H
 
-#include "runtime/CallShape.h"
+#include "runtime/calls/Conv/ConvShape.h"
+#include "runtime/kernels/TileSize.h"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace lowtide::rt {
-
-/// Rows and columns of the register tile (columns in f32; f64 uses half).
-inline constexpr int64_t tileRows = 6, tileColumns = 16;
-
-constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The gradient of the filter is a sum over all images and pixels. It is cut into `parts` partial sums along that sum
 /// and into blocks of `rowsPerBlock` filter positions; the partial sums lie side by side in the workspace and are added
@@ -57,4 +53,4 @@ inline int64_t packedFilterElements(const ConvShape &shape) {
 
 } // namespace lowtide::rt
 
-#endif // LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H
+#endif // LOWTIDE_RUNTIME_CALLS_CONV_CONVPLAN_H

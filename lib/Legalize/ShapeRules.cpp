@@ -87,7 +87,11 @@ LogicalResult range(NodeView &n) {
   for (unsigned i = 0; i < 3; ++i)
     if (!n.constant(i) || n.constant(i).getNumElements() != 1)
       return n.refuse("the bounds are computed from data; they must be known when compiling");
+  // PyTorch's exporter writes the numbers of `arange(1.0, n)` as the program has them: a float and an integer.
   Type element = n.in(0).elementType();
+  for (unsigned i : {1, 2})
+    if (!isa<FloatType>(element) && isa<FloatType>(n.in(i).elementType()))
+      element = n.in(i).elementType();
   int64_t count = 0;
   if (isa<IntegerType>(element)) {
     int64_t start = n.constantInts(0)->front(), limit = n.constantInts(1)->front(), delta = n.constantInts(2)->front();
@@ -109,7 +113,9 @@ LogicalResult range(NodeView &n) {
     return n.reject("the range has " + Twine(count) + " elements");
   auto positions = RankedTensorType::get({count}, n.builder.getI64Type());
   Expr i = nn::cast(nn::iota(n.builder, n.getLoc(), positions, 0), element);
-  auto spread = [&](unsigned operand) { return nn::broadcastTo(nn::reshape(n.in(operand), {}), {count}); };
+  auto spread = [&](unsigned operand) {
+    return nn::broadcastTo(nn::reshape(nn::cast(n.in(operand), element), {}), {count});
+  };
   n.set(0, i * spread(2) + spread(0));
   return success();
 }

@@ -47,3 +47,18 @@ func.func @model(%x: tensor<3x6xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   %1 = onnx.node "SequenceAt"(%0, %one) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (!onnx.value, tensor<i64>) -> !onnx.value
   return %1 : !onnx.value
 }
+
+// -----
+
+// PyTorch's exporter writes the numbers of arange(1.0, 4) as the program has them: a float and integers.
+// CHECK-LABEL: func.func @forward(
+// CHECK-DAG:     %[[R:.*]] = nn.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>
+// CHECK:         nn.add %arg0, %[[R]]
+func.func @model(%x: tensor<3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %start = onnx.constant dense<1.0> : tensor<f32>
+  %limit = onnx.constant dense<4> : tensor<i64>
+  %step = onnx.constant dense<1> : tensor<i64>
+  %0 = onnx.node "Range"(%start, %limit, %step) {attrs = {}, domain = "", outputs = ["r"], version = 20 : i64} : (tensor<f32>, tensor<i64>, tensor<i64>) -> !onnx.value
+  %1 = onnx.node "Add"(%x, %0) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<3xf32>, !onnx.value) -> !onnx.value
+  return %1 : !onnx.value
+}

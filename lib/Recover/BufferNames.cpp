@@ -28,7 +28,7 @@ bool lowtide::isBufferLeaf(StringRef leaf) {
       "class_weight", "class_weights", "anchors", "anchor_grid", "window", "hann_window", "mel_basis", "mel_filters",
       "dct_mat", "blur_kernel",
       // moving averages and power iterations
-      "ema", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
+      "ema", "queue", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
       // biases that nothing trains, or a rule of its own
       "final_logits_bias", "e_score_correction_bias", "empty_weight", "gradient_clipping",
       // random features and schedules of diffusion

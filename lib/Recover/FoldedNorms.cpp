@@ -20,8 +20,14 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 
+/// A layer, perhaps with what onnxruntime fused into it.
 static bool isLayer(const NodeProto &node) {
-  return node.domain().empty() && is_contained({"Conv", "ConvTranspose", "Gemm", "MatMul"}, node.op_type());
+  StringRef op = node.op_type();
+  if (node.domain() == "com.microsoft")
+    op.consume_front("Fused");
+  else if (!node.domain().empty())
+    return false;
+  return is_contained({"Conv", "ConvTranspose", "Gemm", "MatMul"}, op);
 }
 
 /// onnx-simplifier's name of what it evaluated.
@@ -59,7 +65,7 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
       insert(found.certain, module.empty() ? result : StringRef(module));
     } else if (fusedByRule || isNormResult(result) || weight.starts_with("ConvBnFusion_") ||
                (isCurrent && operationName(result) == "getitem" &&
-                (isOfRuntime || StringRef(node.op_type()).starts_with("Conv")))) {
+                (isOfRuntime || StringRef(node.op_type()).contains("Conv")))) {
       insert(found.certain, result);
     } else if (StringRef(node.op_type()).starts_with("Conv") && tensors.contains(weight) && isNumbered(weight)) {
       std::string module = findScope(node.name()).value_or("");

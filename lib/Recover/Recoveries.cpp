@@ -172,7 +172,7 @@ static const Recovery operations[] = {
      {}},
     {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
-     "no notes; `h + (q − h)`, one of the two made of the other",
+     "no notes; `h + (q − h)`, one of the two made of the other, or q without a gradient",
      "`detach` of the difference",
      FindingKind::StraightThrough,
      {}},

@@ -8,7 +8,7 @@
 #include "StraightThrough.h"
 
 #include "Detached.h"
-#include "Makers.h"
+#include "ValueIndex.h"
 
 #include "lowtide/Recover/Evidence.h"
 
@@ -35,8 +35,44 @@ static bool isMadeOf(const Makers &makers, StringRef value, StringRef source) {
   return false;
 }
 
+/// Whether no gradient flows through `value`: it is rounded, a sign, a row of zeros and a one, or chosen among
+/// constants.
+static bool isFlat(const ValueIndex &values, StringRef value) {
+  const NodeProto *node = values.find(value);
+  if (!node)
+    return false;
+  if (is_contained({"Ceil", "Floor", "OneHot", "Round", "Sign"}, node->op_type()))
+    return true;
+  if (node->op_type() == "Where" && node->input_size() == 3)
+    return values.isConstant(node->input(1)) && values.isConstant(node->input(2));
+  if ((node->op_type() == "Mul" || node->op_type() == "Div") && node->input_size() == 2)
+    return isFlat(values, node->input(0)) && values.isConstant(node->input(1));
+  return false;
+}
+
+/// Whether two values are computed alike: the old exporter writes what a program computes twice twice.
+static bool isSame(const ValueIndex &values, StringRef one, StringRef other, int steps = 4) {
+  if (one == other)
+    return true;
+  const ::onnx::TensorProto *number = values.findTensor(one), *otherNumber = values.findTensor(other);
+  if (number && otherNumber)
+    return values.findNumber(one) && values.findNumber(one) == values.findNumber(other);
+  const NodeProto *node = values.find(one), *twin = values.find(other);
+  if (!node || !twin || !steps || node->op_type() != twin->op_type() || node->output_size() != 1 ||
+      node->attribute_size() != twin->attribute_size() || node->input_size() != twin->input_size() ||
+      is_contained({"Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"},
+                   node->op_type()))
+    return false;
+  return all_of(zip(node->attribute(), twin->attribute()),
+                [](const auto &pair) {
+                  return std::get<0>(pair).SerializeAsString() == std::get<1>(pair).SerializeAsString();
+                }) &&
+         all_of(zip(node->input(), twin->input()),
+                [&](const auto &pair) { return isSame(values, std::get<0>(pair), std::get<1>(pair), steps - 1); });
+}
+
 /// The operand of `sum` that is a difference to the other one; -1: none is.
-static int findDetachedOperand(const Makers &makers, const NodeProto &sum) {
+static int findDetachedOperand(const ValueIndex &makers, const NodeProto &sum) {
   const bool isAdd = sum.op_type() == "Add";
   if ((!isAdd && sum.op_type() != "Sub") || !sum.domain().empty() || sum.input_size() != 2 ||
       !findProgramNote(sum).empty())
@@ -48,7 +84,8 @@ static int findDetachedOperand(const Makers &makers, const NodeProto &sum) {
       continue;
     // h + (q - h), h - (h - q)
     const std::string &taken = difference->input(isAdd), &made = difference->input(!isAdd);
-    if (taken == kept && made != kept && (isMadeOf(makers, made, kept) || isMadeOf(makers, kept, made)))
+    if (made != kept && (isFlat(makers, made) || isMadeOf(makers, made, kept) || isMadeOf(makers, kept, made)) &&
+        isSame(makers, taken, kept))
       return operand;
   }
   return -1;
@@ -57,7 +94,7 @@ static int findDetachedOperand(const Makers &makers, const NodeProto &sum) {
 std::vector<std::string> lowtide::restoreStraightThrough(GraphProto &graph) {
   std::vector<std::string> found;
   SmallVector<std::pair<int, int>> places;
-  const Makers makers(graph);
+  const ValueIndex makers(graph);
   for (auto [i, node] : enumerate(graph.node()))
     if (int operand = findDetachedOperand(makers, node); operand >= 0)
       places.emplace_back(int(i), operand);

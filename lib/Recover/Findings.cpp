@@ -54,7 +54,8 @@ static constexpr Row rows[] = {
      "parameters are not trained: {names}",
      "compile the exporter's own file: the cleaner is not needed"},
     {FindingKind::ArithmeticRemoved, "arithmetic-removed", Certainty::Assumed,
-     "a cleaner evaluated sums and products, or removed them, for they did nothing to the first values of what they "
+     "a cleaner evaluated sums, products and bounds, or removed them, for they did nothing to the first values of what "
+     "they "
      "read; parameters among these (a gate of ones, a log-variance of zeros) are not trained: {names}",
      "compile the exporter's own file: the cleaner is not needed"},
     {FindingKind::BiasesPerhapsRemoved, "biases-perhaps-removed", Certainty::Assumed,

@@ -178,6 +178,11 @@ static bool keepsItsResult(StringRef op) {
                       op);
 }
 
+/// What programs compute of a learned number: of constants, a cleaner evaluates other operations (a root of a size).
+static bool isOfLearnedNumber(StringRef op) {
+  return is_contained({"Abs", "Add", "Clip", "Max", "Min", "Mul", "Neg", "Relu", "Sub"}, op);
+}
+
 /// Results of sums and products that a cleaner removed, for they did nothing to the values of the file, and numbers
 /// that it computed by them. PyTorch's old exporter calls results after their operators.
 static std::vector<std::string> findRemovedArithmetic(const ::onnx::GraphProto &graph) {
@@ -187,16 +192,15 @@ static std::vector<std::string> findRemovedArithmetic(const ::onnx::GraphProto &
       continue;
     StringRef op = findEvaluatedOperator(node.output(0));
     const bool isResult = keepsItsResult(node.op_type()) && is_contained({"Add", "Sub", "Mul", "Div", "Pow"}, op);
-    const bool isNumber = node.op_type() == "Constant" && is_contained({"Add", "Sub", "Mul", "Neg"}, op) &&
-                          node.attribute_size() == 1 && node.attribute(0).has_t() &&
-                          isFloatType(node.attribute(0).t().data_type()) &&
+    const bool isNumber = node.op_type() == "Constant" && isOfLearnedNumber(op) && node.attribute_size() == 1 &&
+                          node.attribute(0).has_t() && isFloatType(node.attribute(0).t().data_type()) &&
                           all_of(node.attribute(0).t().dims(), [](int64_t dim) { return dim == 1; });
     if (isResult || isNumber)
       removed.push_back(node.output(0));
   }
   for (const ::onnx::TensorProto &tensor : graph.initializer())
     if (isFloatType(tensor.data_type()) && all_of(tensor.dims(), [](int64_t dim) { return dim == 1; }) &&
-        is_contained({"Add", "Sub", "Mul", "Neg"}, findEvaluatedOperator(tensor.name())))
+        isOfLearnedNumber(findEvaluatedOperator(tensor.name())))
       removed.push_back(tensor.name());
   return removed;
 }

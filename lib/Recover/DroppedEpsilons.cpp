@@ -24,12 +24,35 @@ using ::onnx::TensorProto;
 /// The largest number that is dropped, and the one that programs write most.
 static constexpr float droppedNumber = 1e-8f;
 
-/// The operand at which zero is no place for this operator; -1: none.
-static int findSingularOperand(StringRef op) {
-  if (op == "Div")
-    return 1;
-  return op == "Log" || op == "Sqrt" || op == "Reciprocal" || op == "Pow" ? 0 : -1;
-}
+/// What PyTorch's `cosine_embedding_loss` adds to each sum of squares.
+static constexpr float cosineNumber = 1e-12f;
+
+namespace {
+/// Operands at which zero is no place for an operator.
+class SingularOperands {
+public:
+  explicit SingularOperands(const GraphProto &graph) {
+    for (const NodeProto &node : graph.node())
+      if (node.op_type() == "Sqrt" && node.input_size() == 1)
+        underRoots.insert(node.input(0));
+  }
+
+  SmallVector<int, 2> find(const NodeProto &node) const {
+    const StringRef op = node.op_type();
+    if (op == "Div")
+      return {1};
+    if (op == "Log" || op == "Sqrt" || op == "Reciprocal" || op == "Pow")
+      return {0};
+    // √(a · b) of two lengths' squares
+    if (op == "Mul" && node.output_size() == 1 && underRoots.contains(node.output(0)))
+      return {0, 1};
+    return {};
+  }
+
+private:
+  StringSet<> underRoots;
+};
+} // namespace
 
 std::vector<std::string> lowtide::restoreDroppedEpsilons(GraphProto &graph) {
   std::vector<std::string> restored;
@@ -50,15 +73,17 @@ std::vector<std::string> lowtide::restoreDroppedEpsilons(GraphProto &graph) {
   for (const TensorProto &tensor : graph.initializer())
     held.insert(tensor.name());
 
+  const SingularOperands singular(graph);
   /// The sums that are put back, with what a number is added to.
   StringMap<std::string> sums;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   for (NodeProto &node : *graph.mutable_node()) {
-    const int at = findSingularOperand(node.op_type());
     std::vector<std::string> operands = findProgramOperands(node);
-    // An operand that is a number has no name: then the places differ.
-    if (at >= 0 && at < node.input_size() &&
-        (operands.size() == size_t(node.input_size()) || (at == 0 && operands.size() == 1))) {
+    for (const int at : singular.find(node)) {
+      // An operand that is a number has no name: then the places differ.
+      if (at >= node.input_size() ||
+          (operands.size() != size_t(node.input_size()) && (at != 0 || operands.size() != 1)))
+        continue;
       const std::string value = node.input(at), sum = operands[at];
       auto producer = producers.find(value);
       // What the program adds twice may have been merged; another operation's result is no sum.
@@ -83,7 +108,7 @@ std::vector<std::string> lowtide::restoreDroppedEpsilons(GraphProto &graph) {
           TensorProto &number = *graph.add_initializer();
           number.set_name(sum + "_dropped");
           number.set_data_type(TensorProto::FLOAT);
-          number.add_float_data(droppedNumber);
+          number.add_float_data(node.op_type() == "Mul" ? cosineNumber : droppedNumber);
         }
         node.set_input(at, sum);
       }

@@ -241,8 +241,8 @@ static constexpr Row rows[] = {
      "all dimensions again: {names}",
      "export with optimize=False to keep the program's own reduction"},
     {FindingKind::EpsilonsRestored, "epsilons-restored", Certainty::Assumed,
-     "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at zero; 1e-8 "
-     "is added again: {names}",
+     "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at zero; "
+     "1e-12 in a root of a product, elsewhere 1e-8 is added again: {names}",
      "export with optimize=False to keep the program's own number"},
     {FindingKind::DrawsApart, "draws-apart", Certainty::Inferred,
      "the exporter merged what the program computes of several draws of dropout, or of several runs of a batch norm; "

@@ -11,6 +11,7 @@
 #include "CosineBounds.h"
 #include "Detached.h"
 #include "DroppedEpsilons.h"
+#include "GuardedZeros.h"
 #include "HiddenRows.h"
 #include "LabelSmoothing.h"
 #include "LookupFrequency.h"
@@ -153,6 +154,11 @@ static const Recovery operations[] = {
      "`atan2`: the smaller coordinate is divided by the larger one",
      {},
      {}},
+    {rewrites<restoreGuardedZeros>,
+     "`sinc` and `xlogy` in notes, with a value of their own at zero",
+     "the gradient at zero",
+     {},
+     {}},
     {rewrites<restoreWrittenDropout>, "a mask of random numbers below c, divided by c", "`Dropout`", {}, {}},
     {finds<restoreAttentionDropout>,
      "`dropout_p` of `scaled_dot_product_attention`",
@@ -212,8 +218,8 @@ static const Recovery operations[] = {
      FindingKind::ReductionsRestored,
      {}},
     {restores<restoreDroppedEpsilons>,
-     "`Log`, `Sqrt`, `Pow`, `Reciprocal` and quotients that name a sum which is gone",
-     "the addition of 1e-8",
+     "`Log`, `Sqrt`, `Pow`, `Reciprocal`, quotients and roots of products that name a sum which is gone",
+     "the addition of 1e-8; of 1e-12 in a root of a product, as `cosine_embedding_loss` has it",
      FindingKind::EpsilonsRestored,
      {}},
 };

@@ -315,3 +315,60 @@ TEST(Meaning, AViewDoesNotTakeItsParametersName) {
     EXPECT_EQ(info.name, info.viewOf ? "book@t" : "book");
   }
 }
+
+TEST(Meaning, SmallNumbersOfCosinesAreAddedAgain) {
+  // x·y / sqrt((x·x + 1e-12) (y·y + 1e-12)), as cosine_embedding_loss is written
+  auto classifyRoot = [](const std::string &root, const std::string &product) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x, float[2] z) => (float[2] y) <float[2] w = {1, 2}, float[2] u, float[2] v> {
+        u = Abs(x)
+        v = Abs(z)
+        p = Mul(u, v)
+        r = )" + root + R"((p)
+        y = Div(w, r)
+      })");
+    setSignature(model, {"w"});
+    setOperation(model, 0, "u", 1, "abs.default", "%x");
+    setOperation(model, 1, "v", 1, "abs.default", "%z");
+    setOperation(model, 2, "p", 1, "mul.Tensor", product);
+    return classify(model);
+  };
+  Classified result = classifyRoot("Sqrt", "%add, %add_1");
+  EXPECT_THAT(result.names(InitializerRole::Constant), testing::UnorderedElementsAre("add_dropped", "add_1_dropped"))
+      << result.messages;
+  EXPECT_THAT(result.messages, HasSubstr("1e-12 in a root of a product, elsewhere 1e-8 is added again: add, add_1\n"));
+  // Zero is a good place for other products, and for what the program reads as it is.
+  EXPECT_THAT(classifyRoot("Sigmoid", "%add, %add_1").names(InitializerRole::Constant), testing::IsEmpty());
+  EXPECT_THAT(classifyRoot("Sqrt", "%u, %v").names(InitializerRole::Constant), testing::IsEmpty());
+}
+
+TEST(Meaning, FunctionsThatExportersWriteApartAtZero) {
+  // sinc(x) and xlogy(x, z): what is computed next to the value at zero is finite there.
+  auto countOf = [](const std::string &operation, const std::string &op) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x, float[2] z) => (float[2] y) <float one = {1}, float zero = {0}, float[2] w = {1, 2}> {
+        h = Mul(x, w)
+        isZero = Equal(h, zero)
+        sine = Sin(h)
+        quotient = Div(sine, h)
+        sinc = Where(isZero, one, quotient)
+        isNan = IsNaN(z)
+        log = Log(z)
+        product = Mul(h, log)
+        real = Where(isNan, z, product)
+        xlogy = Where(isZero, h, real)
+        y = Add(sinc, xlogy)
+      })");
+    setSignature(model, {"w"});
+    for (int node : {1, 2, 3, 4})
+      setOperation(model, node, "sinc", 1, operation, "%h");
+    for (int node : {5, 6, 7, 8, 9})
+      setOperation(model, node, "xlogy", 1, operation == "sinc.default" ? "xlogy.Tensor" : "where.self", "%h, %z");
+    return count(model, op);
+  };
+  EXPECT_EQ(countOf("sinc.default", "Where"), 5);
+  // Choices of the program's own.
+  EXPECT_EQ(countOf("where.self", "Where"), 3);
+}

@@ -209,9 +209,10 @@ std::vector<std::string> lowtide::detachBlocks(GraphProto &graph) {
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   for (NodeProto &node : *graph.mutable_node()) {
     std::string block = findProgramBlock(node).str();
-    for (std::string &input : *node.mutable_input()) {
+    for (auto [operand, input] : enumerate(*node.mutable_input())) {
       auto made = blockOf.find(input);
-      if (made == blockOf.end() || made->second == block)
+      // Running statistics have no gradient, and a norm that runs again goes on from what the run before made of them.
+      if (made == blockOf.end() || made->second == block || (node.op_type() == "BatchNormalization" && operand >= 3))
         continue;
       if (converting.contains(made->second)) {
         if (!is_contained(unknown, input))

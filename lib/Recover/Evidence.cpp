@@ -28,6 +28,29 @@ static StringRef parseTarget(StringRef line) {
   return line.drop_front().take_until([quote](char c) { return c == quote; });
 }
 
+/// Whether what the program assigns to `entry` is made of another tensor of the file that goes by the program's name,
+/// as a teacher's parameter follows the student's.
+static bool followsAnother(const ::onnx::GraphProto &graph, const SignatureEntry &entry) {
+  StringMap<const ::onnx::NodeProto *> makers;
+  for (const ::onnx::NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      makers[output] = &node;
+  StringSet<> tensors, seen;
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    tensors.insert(tensor.name());
+  SmallVector<StringRef> open{entry.assigned};
+  while (!open.empty()) {
+    const StringRef value = open.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (tensors.contains(value) && value != entry.target && value.contains('.'))
+      return true;
+    if (const ::onnx::NodeProto *node = makers.lookup(value))
+      open.append(node->input().begin(), node->input().end());
+  }
+  return false;
+}
+
 Signature::Signature(const ::onnx::GraphProto &graph) {
   StringRef text = findProp(graph.metadata_props(), "pkg.torch.export.ExportedProgram.graph_signature");
   present = !text.empty();
@@ -40,7 +63,7 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
       outputs.push_back(placeholder.str());
     if (target.empty())
       continue;
-    if (kind == "BUFFER_MUTATION") {
+    if (kind == "BUFFER_MUTATION" || kind == "PARAMETER_MUTATION") {
       mutated[target] = placeholder.str();
       continue;
     }
@@ -66,6 +89,9 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
   for (SignatureEntry &entry : entries) {
     entry.mutated = mutated.contains(entry.target);
     entry.assigned = mutated.lookup(entry.target);
+    entry.isAssignedParameter = entry.mutated && entry.kind == SignatureEntry::Parameter;
+    if (entry.isAssignedParameter && followsAnother(graph, entry))
+      entry.kind = SignatureEntry::Buffer;
   }
 }
 

@@ -142,6 +142,14 @@ static constexpr Row rows[] = {
      "the program assigns buffers, and the exporter evaluated what reads them: the step computes with their first "
      "values for ever: {names}",
      "export with optimize=False"},
+    {FindingKind::ParametersFollow, "parameters-follow", Certainty::Assumed,
+     "the program assigns parameters, made of others, as a teacher that follows a student: they are updated so, and "
+     "not trained: {names}",
+     "train them as well: --params=+{name}"},
+    {FindingKind::ParametersAssigned, "parameters-assigned", Certainty::Stated,
+     "the program assigns parameters in its forward pass, which is no part of the step: they are trained without: "
+     "{names}",
+     "compute what bounds or scales a parameter from it, without assigning it, and export again"},
     {FindingKind::BuffersNotSaved, "buffers-not-saved", Certainty::Stated,
      "buffers of the program are not in the file, and checkpoints will lack them: {names}",
      "load checkpoints into the module with strict=False"},

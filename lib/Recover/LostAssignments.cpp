@@ -37,7 +37,8 @@ LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Sign
   }
   LostAssignments lost;
   for (const SignatureEntry &entry : signature.getEntries()) {
-    if (entry.assigned.empty() || leafOf(entry.target) == "num_batches_tracked" || statistics.contains(entry.target))
+    if (entry.assigned.empty() || entry.kind != SignatureEntry::Buffer ||
+        leafOf(entry.target) == "num_batches_tracked" || statistics.contains(entry.target))
       continue;
     // Where nothing reads the buffer, the losses do not depend on it (StateDictionary.cpp says what is not saved).
     if (evaluated.contains(entry.target) && !tensors.contains(entry.target))
@@ -51,6 +52,14 @@ LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Sign
 void lowtide::reportLostAssignments(ModelView &file, const Signature &signature, const StringSet<> &foldedNorms) {
   LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
   llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
+  std::vector<std::string> following, assigned;
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (entry.isAssignedParameter)
+      (entry.kind == SignatureEntry::Buffer ? following : assigned).push_back(entry.target);
+  if (!following.empty())
+    file.getReport().add({FindingKind::ParametersFollow, following.front(), following, {{"name", following.front()}}});
+  if (!assigned.empty())
+    file.getReport().add({FindingKind::ParametersAssigned, assigned.front(), assigned});
   if (!lost.withoutValue.empty())
     file.getReport().add({FindingKind::AssignmentsLost, lost.withoutValue.front(), lost.withoutValue});
   if (!lost.withoutBuffer.empty())

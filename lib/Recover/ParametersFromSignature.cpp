@@ -140,6 +140,9 @@ SignatureClassifier::Entry SignatureClassifier::findRenamed(const TensorFacts &f
 /// bias, merged with a norm's bias): the use is outside of the parameter's module, and its operation does not read it.
 bool SignatureClassifier::isForeignNumber(const TensorFacts &fact, Entry own, const InitializerUse &use) {
   std::optional<std::string> module = findModulePath(*use.node);
+  // A batch norm that runs again reads what the run before made of the statistic.
+  if (isRunningStatistic(use) && !own->assigned.empty() && operandLeaf(*use.node, use.operand) == leafOf(own->target))
+    return false;
   if (fact.uses.size() < 2 || !module || *module == moduleOf(own->target) || fact.tensor->name() != own->target ||
       isUniform(fact) != std::optional<bool>(true) || isRewritten(*use.node))
     return false;
@@ -153,11 +156,18 @@ bool SignatureClassifier::isForeignNumber(const TensorFacts &fact, Entry own, co
 /// The running statistic of its module that `use` reads although its operation names none: a layer that is called again
 /// reads what the call before made of it. Null: it is the tensor's own, or none.
 SignatureClassifier::Entry SignatureClassifier::findStateOfModule(Entry own, const InitializerUse &use) const {
-  std::optional<std::string> module = findModulePath(*use.node);
-  if (!module || !isRunningStatistic(use))
+  if (!isRunningStatistic(use))
     return nullptr;
-  std::string role = operandLeaf(*use.node, use.operand).str();
-  Entry state = signature.findTarget(module->empty() ? role : *module + "." + role);
+  const std::string role = operandLeaf(*use.node, use.operand).str();
+  auto findIn = [&](StringRef module) {
+    return signature.findTarget(module.empty() ? role : (module + "." + role).str());
+  };
+  std::optional<std::string> module = findModulePath(*use.node);
+  Entry state = module ? findIn(*module) : nullptr;
+  // Within a block without gradients, notes name the block's module.
+  for (const std::string &operand : findProgramOperands(*use.node))
+    if (Entry entry = signature.findPlaceholder(operand); !state && entry && entry->kind == SignatureEntry::Parameter)
+      state = findIn(moduleOf(entry->target));
   bool readsOwn = own && llvm::is_contained(findProgramOperands(*use.node), own->placeholder) &&
                   own->kind == SignatureEntry::Buffer;
   return state && state != own && isMissing.contains(state) && !readsOwn ? state : nullptr;

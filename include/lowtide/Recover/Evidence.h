@@ -38,8 +38,10 @@ struct SignatureEntry {
   bool mutated = false;
   /// Of a buffer: `state_dict()` holds it.
   bool persistent = true;
-  /// The program's name of the value that it assigns to the buffer; empty: none.
+  /// The program's name of the value that it assigns to the buffer or parameter; empty: none.
   std::string assigned;
+  /// A parameter that the program assigns. Of kind `Buffer` where the value is made of another one, as a teacher's.
+  bool isAssignedParameter = false;
 
   /// Whether the module's state dictionary has it.
   bool isSaved() const { return kind == Parameter || (kind == Buffer && persistent); }

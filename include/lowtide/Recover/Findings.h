@@ -70,6 +70,8 @@ enum class FindingKind : uint8_t {
   RowsAtPositions,
   AssignmentsLost,
   AssignedEvaluated,
+  ParametersFollow,
+  ParametersAssigned,
   BuffersNotSaved,
   // What was taken apart.
   TakenApart,

@@ -178,6 +178,60 @@ TEST(Recovery, AssignedBuffersWithoutTheirValueAreNamed) {
   EXPECT_THAT(make("add"), Not(HasSubstr("assigns buffers")));
 }
 
+TEST(Recovery, ParametersThatTheProgramAssigns) {
+  // t = 0.5 · t + 0.5 · s, as a teacher follows a student; and t = min(t, 1), which bounds a parameter.
+  auto make = [](const std::string &operation) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y)
+      <float[2] "s.weight" = {1, 2}, float[2] "t.weight" = {3, 4}, float[1] half = {0.5}> {
+        a = Mul("t.weight", half)
+        b = Mul("s.weight", half)
+        add = )" + operation + R"(
+        h = Mul(x, "s.weight")
+        y = Sub(h, add)
+      })");
+    setSignature(model, {"s.weight", "t.weight"},
+                 "x: USER_INPUT\n\n# outputs\nadd: PARAMETER_MUTATION target='t.weight'\nsub: USER_OUTPUT\n");
+    return classify(model);
+  };
+  Classified follows = make("Add(a, b)");
+  EXPECT_THAT(follows.names(InitializerRole::State), testing::ElementsAre("t.weight")) << follows.messages;
+  EXPECT_THAT(follows.names(InitializerRole::Parameter), testing::ElementsAre("s.weight"));
+  EXPECT_THAT(follows.messages, HasSubstr("they are updated so, and not trained: t.weight"));
+  Classified bounded = make("Min(a, half)");
+  EXPECT_THAT(bounded.names(InitializerRole::State), testing::IsEmpty());
+  EXPECT_THAT(bounded.messages, HasSubstr("they are trained without: t.weight"));
+}
+
+TEST(Recovery, NormsThatRunAgainInABlockGoOnFromTheirStatistics) {
+  // n(x) - n(z) with the second in a block without gradients, whose notes name the block's module.
+  auto make = [](const std::string &mean) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,2] z) => (float[2,2] y)
+      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 2}, float[2] "n.running_mean" = {0, 0},
+       float[2] "n.running_var" = {1, 1}> {
+        h = BatchNormalization(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+        q = BatchNormalization(z, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+        y = Sub(h, q)
+      })");
+    setSignature(model, {"n.weight", "n.bias"},
+                 "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
+                 "b_n_running_var: BUFFER target='n.running_var' persistent=True\n"
+                 "b_k_running_mean: BUFFER target='k.running_mean' persistent=True\n# outputs\n"
+                 "getitem_8: BUFFER_MUTATION target='n.running_mean'\n"
+                 "getitem_9: BUFFER_MUTATION target='n.running_var'\n");
+    setOrigin(model, 0, "n", "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True");
+    setOrigin(model, 1, "body", "%z, %p_n_weight, %p_n_bias, " + mean + ", %getitem_4, True");
+    return classify(model);
+  };
+  EXPECT_THAT(make("%getitem_3").names(InitializerRole::State),
+              testing::UnorderedElementsAre("n.running_mean", "n.running_var"));
+  // Another norm's statistic is not this one's.
+  EXPECT_THAT(make("%b_k_running_mean").names(InitializerRole::State), testing::Contains("n.running_mean"));
+}
+
 TEST(Recovery, ConvertedParametersAreTrainedInTheirOwnType) {
   auto make = [](const std::string &type, const std::string &tensor, const std::string &from) {
     ModelProto model = parseModel(R"(

@@ -186,7 +186,8 @@ LogicalResult nonZero(NodeView &n) {
     return failure();
   DenseElementsAttr value = n.constant(0);
   if (!value)
-    return n.refuse("the shape of the result depends on data");
+    return n.refuse("the shape of the result depends on data; for the mean of x[mask], write where(mask, x, 0).sum() / "
+                    "mask.sum(), and export again");
   SmallVector<double> elements = floatsOf(value);
   ArrayRef<int64_t> shape = n.in(0).shape();
   SmallVector<Shape> rows(shape.size());

@@ -1,23 +1,20 @@
-//===- ParametersFromSignature.cpp - who is a parameter, by the exporter's notes
-//----------===//
+//===- ParametersFromSignature.cpp - parameters by the exporter's notes -----------===//
 //
-// The program's signature lists every parameter and buffer. The exporter's
-// optimizer then merged tensors of equal value and folded others into new ones,
-// so the signature's entries and the file's initializers no longer match one to
-// one:
+// The program's signature lists every parameter and buffer. The exporter's optimizer then merged tensors of equal value
+// and folded others into new ones, so the signature's entries and the file's initializers no longer match one to one:
 //  1. An initializer's own claim is its name, if the signature lists it, or the one entry that it was folded from.
 //  2. Each use is given to the entry that it really reads. The original operation's operands say so (`fx_node`); where
 //     they are missing, the module that the use is in. By modules alone, only a tensor whose elements are all equal
 //     can have been merged by accident; others are ties.
 //  3. Entries that no use claims are other names of a tied tensor, or unused.
-// A use that several entries could claim, or an entry that two tensors claim,
-// is refused.
+// A use that several entries could claim, or an entry that two tensors claim, is refused.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
 #include "FoldedNorms.h"
 #include "LostAssignments.h"
+#include "StatisticChains.h"
 #include "TiedTables.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/NodeNames.h"
@@ -37,7 +34,8 @@ class SignatureClassifier {
 public:
   SignatureClassifier(ModelView &file, const Signature &signature, ArrayRef<TensorFacts> facts,
                       const RoleChoices &choices, std::vector<InitializerInfo> &infos)
-      : file(file), signature(signature), facts(facts), choices(choices), infos(infos) {}
+      : file(file), signature(signature), facts(facts), choices(choices), infos(infos),
+        chains(file.getModel().graph(), signature) {}
 
   LogicalResult run();
 
@@ -70,6 +68,7 @@ private:
   ArrayRef<TensorFacts> facts;
   const RoleChoices &choices;
   std::vector<InitializerInfo> &infos;
+  const StatisticChains chains;
   /// Entries that no initializer carries by name or was folded from.
   SmallVector<Entry> missing;
   llvm::DenseSet<Entry> isMissing, claimed;
@@ -159,15 +158,12 @@ SignatureClassifier::Entry SignatureClassifier::findStateOfModule(Entry own, con
   if (!isRunningStatistic(use))
     return nullptr;
   const std::string role = operandLeaf(*use.node, use.operand).str();
-  auto findIn = [&](StringRef module) {
-    return signature.findTarget(module.empty() ? role : (module + "." + role).str());
-  };
+  if (Entry state = chains.find(*use.node, role))
+    return state;
   std::optional<std::string> module = findModulePath(*use.node);
-  Entry state = module ? findIn(*module) : nullptr;
-  // Within a block without gradients, notes name the block's module.
-  for (const std::string &operand : findProgramOperands(*use.node))
-    if (Entry entry = signature.findPlaceholder(operand); !state && entry && entry->kind == SignatureEntry::Parameter)
-      state = findIn(moduleOf(entry->target));
+  if (!module)
+    return nullptr;
+  Entry state = signature.findTarget(module->empty() ? role : *module + "." + role);
   bool readsOwn = own && llvm::is_contained(findProgramOperands(*use.node), own->placeholder) &&
                   own->kind == SignatureEntry::Buffer;
   return state && state != own && isMissing.contains(state) && !readsOwn ? state : nullptr;
@@ -475,8 +471,7 @@ void SignatureClassifier::findTies() {
     tie->tied.push_back(entry->target);
     claimed.insert(entry);
   }
-  // The framework goes by the first name of a tie. Other forms of the tensor
-  // (its transpose) go by that name, too.
+  // The framework goes by the first name of a tie. Other forms of the tensor (its transpose) go by that name, too.
   for (InitializerInfo &info : infos) {
     if (info.tied.empty())
       continue;
@@ -505,8 +500,7 @@ void SignatureClassifier::reportFoldedBatchNorms() {
     if (weight ? isMissing.contains(weight) && !claimed.contains(weight) : !entry->mutated)
       modules.push_back(module);
   }
-  for (StringRef module : modules)
-    foldedNorms.insert(module);
+  foldedNorms.insert(modules.begin(), modules.end());
   reportFoldedNorms(file, {modules.begin(), modules.end()},
                     "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)");
 }

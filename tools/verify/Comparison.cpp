@@ -300,7 +300,7 @@ void Proof::judgeGradients() {
     result_.gradients.push_back(judgeGradient(name, nullptr, &ours.at(name), floor));
 }
 
-/// What of a running mean is rounding: where it is zero in exact numbers, as behind another norm, deviations tell.
+/// What of a running mean is rounding: where it is zero in exact numbers, as after another norm, deviations tell.
 double floorOfMean(const std::string &name, const Array &mean, const Arrays &buffers, double tolerance) {
   constexpr std::string_view leaf = "running_mean";
   if (!name.ends_with(leaf))

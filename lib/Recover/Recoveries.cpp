@@ -10,6 +10,7 @@
 #include "Angles.h"
 #include "CosineBounds.h"
 #include "Detached.h"
+#include "DetachedImages.h"
 #include "DroppedEpsilons.h"
 #include "GuardedZeros.h"
 #include "HiddenRows.h"
@@ -176,6 +177,11 @@ static const Recovery operations[] = {
      "the value without `detach`",
      FindingKind::DetachedApart,
      {}},
+    {finds<restoreDetachedImages>,
+     "`detach` among the operations that made an evaluated tensor",
+     "`detach` of the tensor, where each of them reads one value",
+     {},
+     FindingKind::DetachLost},
     {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
      "no notes; `h + (q − h)`, one of the two made of the other, or q without a gradient",

@@ -204,34 +204,6 @@ TEST(Recovery, ParametersThatTheProgramAssigns) {
   EXPECT_THAT(bounded.messages, HasSubstr("they are trained without: t.weight"));
 }
 
-TEST(Recovery, NormsThatRunAgainInABlockGoOnFromTheirStatistics) {
-  // n(x) - n(z) with the second in a block without gradients, whose notes name the block's module.
-  auto make = [](const std::string &mean) {
-    ModelProto model = parseModel(R"(
-      <ir_version: 10, opset_import: ["" : 20]>
-      g (float[2,2] x, float[2,2] z) => (float[2,2] y)
-      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 2}, float[2] "n.running_mean" = {0, 0},
-       float[2] "n.running_var" = {1, 1}> {
-        h = BatchNormalization(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
-        q = BatchNormalization(z, "n.weight", "n.bias", "n.running_mean", "n.running_var")
-        y = Sub(h, q)
-      })");
-    setSignature(model, {"n.weight", "n.bias"},
-                 "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
-                 "b_n_running_var: BUFFER target='n.running_var' persistent=True\n"
-                 "b_k_running_mean: BUFFER target='k.running_mean' persistent=True\n# outputs\n"
-                 "getitem_8: BUFFER_MUTATION target='n.running_mean'\n"
-                 "getitem_9: BUFFER_MUTATION target='n.running_var'\n");
-    setOrigin(model, 0, "n", "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True");
-    setOrigin(model, 1, "body", "%z, %p_n_weight, %p_n_bias, " + mean + ", %getitem_4, True");
-    return classify(model);
-  };
-  EXPECT_THAT(make("%getitem_3").names(InitializerRole::State),
-              testing::UnorderedElementsAre("n.running_mean", "n.running_var"));
-  // Another norm's statistic is not this one's.
-  EXPECT_THAT(make("%b_k_running_mean").names(InitializerRole::State), testing::Contains("n.running_mean"));
-}
-
 TEST(Recovery, ConvertedParametersAreTrainedInTheirOwnType) {
   auto make = [](const std::string &type, const std::string &tensor, const std::string &from) {
     ModelProto model = parseModel(R"(

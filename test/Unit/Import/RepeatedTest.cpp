@@ -10,6 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
+
 using namespace lowtide;
 using namespace lowtide::test;
 using ::onnx::ModelProto;
@@ -227,4 +229,102 @@ TEST(Repeated, ATableThatNothingCallsIsTied) {
     Classified result = classify(model);
     EXPECT_EQ(result.find(name) != nullptr, name == "shared.weight") << result.messages;
   }
+}
+
+TEST(Repeated, NormsThatRunAgainInABlockGoOnFromTheirStatistics) {
+  // n(x) - n(z) with the second in a block without gradients, whose notes name the block's module.
+  auto make = [](const std::string &mean) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,2] z) => (float[2,2] y)
+      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 2}, float[2] "n.running_mean" = {0, 0},
+       float[2] "n.running_var" = {1, 1}> {
+        h = BatchNormalization(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+        q = BatchNormalization(z, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+        y = Sub(h, q)
+      })");
+    setSignature(model, {"n.weight", "n.bias"},
+                 "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
+                 "b_n_running_var: BUFFER target='n.running_var' persistent=True\n"
+                 "b_k_running_mean: BUFFER target='k.running_mean' persistent=True\n# outputs\n"
+                 "getitem_8: BUFFER_MUTATION target='n.running_mean'\n"
+                 "getitem_9: BUFFER_MUTATION target='n.running_var'\n");
+    setOrigin(model, 0, "n", "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True");
+    setOrigin(model, 1, "body", "%z, %p_n_weight, %p_n_bias, " + mean + ", %getitem_4, True");
+    return classify(model);
+  };
+  EXPECT_THAT(make("%getitem_3").names(InitializerRole::State),
+              testing::UnorderedElementsAre("n.running_mean", "n.running_var"));
+  // Another norm's statistic is not this one's.
+  EXPECT_THAT(make("%b_k_running_mean").names(InitializerRole::State), testing::Contains("n.running_mean"));
+}
+
+TEST(Repeated, NormsThatRunAgainAndBeganEqualAreToldByTheirResults) {
+  // k(n(x)) - k(n(z)) without scales: all four read the statistics of n, and the last two name results of the first
+  // two.
+  auto make = [](const std::string &third, const std::string &fourth) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,2] z) => (float[2,2] y)
+      <float[2] "a.weight" = {1, 2}, float[2] one = {1, 1}, float[2] zero = {0, 0},
+       float[2] "n.running_mean" = {0, 0}, float[2] "n.running_var" = {1, 1}> {
+        h = Mul(x, "a.weight")
+        getitem = BatchNormalization(h, one, zero, "n.running_mean", "n.running_var")
+        getitem_5 = BatchNormalization(getitem, one, zero, "n.running_mean", "n.running_var")
+        getitem_10 = BatchNormalization(z, one, zero, "n.running_mean", "n.running_var")
+        getitem_15 = BatchNormalization(getitem_10, one, zero, "n.running_mean", "n.running_var")
+        y = Sub(getitem_5, getitem_15)
+      })");
+    std::string inputs, outputs = "# outputs\n";
+    for (std::string norm : {"n", "k"})
+      for (std::string role : {"running_mean", "running_var"}) {
+        inputs += "b_" + norm + "_" + role + ": BUFFER target='" + norm + "." + role + "' persistent=True\n";
+        outputs += "new_" + norm + "_" + role + ": BUFFER_MUTATION target='" + norm + "." + role + "'\n";
+      }
+    setSignature(model, {"a.weight"}, inputs + outputs);
+    setOrigin(model, 0, "a", "%x, %p_a_weight");
+    setOrigin(model, 5, "", "%getitem_5, %getitem_15");
+    setOrigin(model, 1, "n", "%h, None, None, %b_n_running_mean, %b_n_running_var, True");
+    setOrigin(model, 2, "k", "%getitem, None, None, %b_k_running_mean, %b_k_running_var, True");
+    setOrigin(model, 3, "body", "%z, None, None, " + third + ", True");
+    setOrigin(model, 4, "body", "%getitem_10, None, None, " + fourth + ", True");
+    return classify(model);
+  };
+  const auto all = testing::UnorderedElementsAre("n.running_mean", "n.running_var", "k.running_mean", "k.running_var");
+  EXPECT_THAT(make("%getitem_3, %getitem_4", "%getitem_8, %getitem_9").names(InitializerRole::State), all);
+  // The other way round.
+  EXPECT_THAT(make("%getitem_8, %getitem_9", "%getitem_3, %getitem_4").names(InitializerRole::State), all);
+}
+
+TEST(Repeated, WhatIsEvaluatedOfADetachedParameterIsDetached) {
+  // w + w.detach().t(), of which the file holds both.
+  auto countDetached = [](const std::string &tensor, const std::string &from, const std::string &operand) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[3,3] y)
+      <float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3,2] )" +
+                                  tensor + R"( = {1, 4, 2, 5, 3, 6}> {
+        h = Mul(x, w)
+        y = MatMul()" + tensor + R"(, h)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, tensor, from);
+    setOrigin(model, 0, "", "%x, %p_w");
+    setOrigin(model, 1, "", operand + ", %h");
+    RecordingContext recording;
+    OnnxFile file(recording.context, "model.onnx");
+    const std::string bytes = model.SerializeAsString();
+    EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()})));
+    classify(file, recording);
+    const auto &nodes = file.getModel().graph().node();
+    return std::pair(
+        std::count_if(nodes.begin(), nodes.end(), [](const auto &node) { return node.name().ends_with("@detach"); }),
+        recording.messages);
+  };
+  EXPECT_EQ(countDetached("t", "['detach', 'w']", "%t").first, 1);
+  // Not detached, or another value that was merged with it.
+  EXPECT_EQ(countDetached("t", "['w']", "%t").first, 0);
+  EXPECT_EQ(countDetached("t", "['detach', 'w']", "%t_1").first, 0);
+  // An operation of two values may read the parameter as well.
+  EXPECT_EQ(countDetached("t", "['detach', 'div', 'w']", "%t").first, 0);
 }

@@ -381,29 +381,3 @@ void KernelFunction::loop(Value lower, Value upper, int64_t step, LoopKind kind,
     return {};
   });
 }
-
-void codegen::addEntryPoint(ModuleOp module, StringRef symbol, func::FuncOp body, unsigned numPointers) {
-  OpBuilder builder(module.getContext());
-  Location loc = body.getLoc();
-  builder.setInsertionPointToEnd(module.getBody());
-  auto pointer = LLVM::LLVMPointerType::get(module.getContext());
-  Type i64 = builder.getI64Type();
-  SmallVector<Type> types{pointer};
-  for (Type type : body.getArgumentTypes().drop_front(numPointers))
-    types.push_back(type.isIndex() ? i64 : type);
-  auto entry = func::FuncOp::create(builder, loc, symbol, builder.getFunctionType(types, {}));
-  Block *block = entry.addEntryBlock();
-  builder.setInsertionPointToStart(block);
-  SmallVector<Value> arguments;
-  for (unsigned i = 0; i != numPointers; ++i) {
-    Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, block->getArgument(0),
-                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-    arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
-  }
-  for (Value argument : block->getArguments().drop_front())
-    arguments.push_back(argument.getType() == i64
-                            ? arith::IndexCastOp::create(builder, loc, builder.getIndexType(), argument).getResult()
-                            : argument);
-  func::CallOp::create(builder, loc, body, arguments);
-  func::ReturnOp::create(builder, loc);
-}

@@ -41,6 +41,11 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttrName = "lowtide.shared_off
 /// On a kernel of a GPU whose one parameter is the array of all its pointers.
 inline constexpr llvm::StringLiteral kPointerTableAttrName = "lowtide.pointer_table";
 
+/// On the body of a kernel of a CPU that takes tables: for each, the numbers of its pointers, and its starts.
+inline constexpr llvm::StringLiteral kTablesAttrName = "lowtide.tables";
+/// On the same: the number of the kernel's pointer that each remaining pointer argument is.
+inline constexpr llvm::StringLiteral kPointersAttrName = "lowtide.pointers";
+
 /// The threads of a kernel's launch: x = `blocks` blocks of x = `threads` threads.
 struct Grid {
   int64_t blocks = 1, threads = 1;
@@ -74,6 +79,16 @@ public:
   void setPointers(llvm::ArrayRef<mlir::Value> table) { pointers.assign(table.begin(), table.end()); }
   /// Pointer number `number` of the table.
   mlir::Value loadPointer(mlir::Value number);
+  /// Arrays that lie one after the other along a dimension: which of them holds `position` is looked up in a table that
+  /// the entry point fills, so that the code is the same for any number of them. CPU only.
+  struct Piece {
+    /// First element of the array; its first position and its number of positions (index).
+    mlir::Value pointer, start, extent;
+  };
+  /// `starts`: the first position of each array of `arrays` (pointers of the kernel), then the end of the last.
+  Piece lookUpPiece(llvm::ArrayRef<mlir::Value> arrays, llvm::ArrayRef<int64_t> starts, mlir::Value position);
+  /// Writes down what the entry point fills tables with; drops pointers that are reached through them alone.
+  void finishTables();
   mlir::Value getScratch() { return function.getArgument(function.getNumArguments() - (isGpu() ? 1 : 3)); }
 
   /// Runs `body` once for each of `count` tasks: on the CPU those of this call; on a GPU every thread of the grid takes
@@ -144,10 +159,11 @@ private:
   /// The blocks that the loops stand in whose bodies are being written, outermost first.
   llvm::SmallVector<mlir::Block *> aroundLoops;
   unsigned numGlobals = 0;
+  llvm::SmallVector<mlir::Attribute> tables;
 };
 
-/// Adds `symbol(args, …)`, which reads `numPointers` pointers from `args` and calls `body` with them and with its own
-/// further arguments.
+/// Adds `symbol(args, …)`, which reads `numPointers` pointers from `args` and calls `body` with them, with tables of
+/// them where it asks for some, and with its own further arguments.
 void addEntryPoint(mlir::ModuleOp module, llvm::StringRef symbol, mlir::func::FuncOp body, unsigned numPointers);
 
 } // namespace lowtide::codegen

@@ -166,6 +166,7 @@ static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::Kern
   } else {
     emitLoop(context);
   }
+  function.finishTables();
   return cast<func::FuncOp>(function.function.getOperation());
 }
 

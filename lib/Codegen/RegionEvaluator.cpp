@@ -179,18 +179,30 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   return puller.cast(value, nn::scalarType(tensor));
 }
 
+static constexpr size_t mostSelectedPieces = 2;
+
 /// Written once, where the position is known.
-RegionEvaluator::Piece RegionEvaluator::selectPiece(nn::ConcatOp concat, Value position) {
-  Piece &piece = pieces[{concat, position}];
+KernelFunction::Piece RegionEvaluator::selectPiece(nn::ConcatOp concat, Value position) {
+  KernelFunction::Piece &piece = pieces[{concat, position}];
   if (piece.pointer)
     return piece;
   OpBuilder::InsertionGuard guard(function.builder);
   function.builder.setInsertionPointAfterValue(position);
   ScalarBuilder scalars(function.builder, function.loc);
+  // A few are told apart in place, without loads.
+  if (concat.getXs().size() > mostSelectedPieces) {
+    SmallVector<Value> operands;
+    SmallVector<int64_t> starts{0};
+    for (Value x : concat.getXs()) {
+      operands.push_back(arrays.lookup(x));
+      starts.push_back(starts.back() + cast<RankedTensorType>(x.getType()).getDimSize(concat.getDim()));
+    }
+    return piece = function.lookUpPiece(operands, starts, position);
+  }
   int64_t end = concat.getY().getType().getDimSize(concat.getDim());
   for (Value x : llvm::reverse(concat.getXs())) {
     const int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(concat.getDim());
-    Piece own{arrays.lookup(x), scalars.index(end - extent), scalars.index(extent)};
+    KernelFunction::Piece own{arrays.lookup(x), scalars.index(end - extent), scalars.index(extent)};
     if (piece.pointer) {
       Value isOwn = scalars.compare(Compare::LT, position, scalars.index(end));
       own.pointer = LLVM::SelectOp::create(function.builder, function.loc, isOwn, own.pointer, piece.pointer);
@@ -214,7 +226,7 @@ Value RegionEvaluator::loadFromPiece(nn::ConcatOp concat, ValueRange index) {
   if (function.isGpu() || flat || getConstantIntValue(position) || !function.isFixed(position) ||
       llvm::any_of(concat.getXs(), [&](Value x) { return !arrays.contains(x); }))
     return {};
-  Piece piece = selectPiece(concat, position);
+  KernelFunction::Piece piece = selectPiece(concat, position);
   ScalarBuilder scalars(function.builder, function.loc);
   ArrayRef<int64_t> shape = type.getShape();
   Value row = function.add(function.mul(function.linearize(index.take_front(dim), shape.take_front(dim)), piece.extent),

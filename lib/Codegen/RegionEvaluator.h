@@ -71,12 +71,9 @@ public:
 
 private:
   mlir::Value compute(mlir::Value tensor, mlir::ValueRange index);
-  /// The operand of a concatenation that a position along its dimension falls into.
-  struct Piece {
-    mlir::Value pointer, start, extent;
-  };
   mlir::Value loadFromPiece(nn::ConcatOp concat, mlir::ValueRange index);
-  Piece selectPiece(nn::ConcatOp concat, mlir::Value position);
+  /// The operand of a concatenation that a position along its dimension falls into.
+  KernelFunction::Piece selectPiece(nn::ConcatOp concat, mlir::Value position);
   /// Equal numbers, equal values: pure computations of indices are compared by
   /// structure.
   unsigned number(mlir::Value value);
@@ -85,7 +82,7 @@ private:
   llvm::DenseMap<mlir::Value, Source> sources;
   /// Where the tensors lie that are in memory, row by row.
   llvm::DenseMap<mlir::Value, mlir::Value> arrays;
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Value>, Piece> pieces;
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Value>, KernelFunction::Piece> pieces;
   llvm::DenseMap<mlir::Attribute, mlir::Value> tables;
   llvm::SmallVector<std::map<Key, mlir::Value>> scopes;
   llvm::DenseMap<mlir::Value, unsigned> numbers;

@@ -4,15 +4,23 @@
 // the same for a whole loop: along a leading dimension, in rows and in loops. Along the innermost one, and where an operand
 // is computed, a branch chooses.
 
-// The operand is chosen once per channel, before all traversals.
-// CHECK-LABEL: func.func private @row_0.body
-// CHECK: scf.for
-// CHECK: arith.cmpi
-// CHECK: llvm.select
-// CHECK: llvm.select
-// CHECK-NOT: llvm.select
+// The operand is chosen once per channel, before all traversals. More than two are looked up in a table: the body names
+// neither the pointers nor where they begin.
+// CHECK-LABEL: func.func private @row_0.body(
+// CHECK-SAME: %[[POINTERS:[a-z0-9]+]]: !llvm.ptr, %[[STARTS:[a-z0-9]+]]: !llvm.ptr, %[[COUNT:[a-z0-9]+]]: index,
+// CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr {{.*}}, %{{[a-z0-9]+}}: !llvm.ptr {{.*}}, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
+// CHECK: scf.for %[[CHANNEL:[a-z0-9]+]] = %[[BEGIN]] to %[[END]]
+// CHECK: scf.for {{.*}} to %[[COUNT]]
+// CHECK: llvm.getelementptr %[[STARTS]]
+// CHECK: arith.cmpi sge, %[[CHANNEL]],
+// CHECK: llvm.getelementptr %[[POINTERS]]
+// CHECK-NOT: llvm.getelementptr %[[POINTERS]]
 // CHECK-NOT: scf.if
 // CHECK: return
+// CHECK-LABEL: func.func @row_0(
+// CHECK-DAG: arith.constant 4 : i64
+// CHECK-DAG: arith.constant 12 : i64
+// CHECK: call @row_0.body
 func.func @channels(%x: tensor<2x3x5x7xf32>, %y: tensor<2x1x5x7xf32>, %z: tensor<2x8x5x7xf32>)
     -> (tensor<2x12x5x7xf32>, tensor<12xf32>) {
   %c = nn.concat %x, %y, %z dim = 1 : (tensor<2x3x5x7xf32>, tensor<2x1x5x7xf32>, tensor<2x8x5x7xf32>) -> tensor<2x12x5x7xf32>
@@ -52,7 +60,7 @@ func.func @computed(%x: tensor<3x40xf32>, %y: tensor<2x40xf32>) -> tensor<5x40xf
   return %r : tensor<5x40xf32>
 }
 // CHECK-LABEL: func.func private @loop_0.body
-// CHECK: llvm.select
+// CHECK: llvm.getelementptr
 // CHECK-NOT: scf.if
 // CHECK: return
 func.func @same_operand_twice(%x: tensor<3x40xbf16>, %y: tensor<1x40xbf16>) -> tensor<7x40xbf16> {

@@ -10,6 +10,7 @@
 #include "MachineCode.h"
 #include "ExternalTool.h"
 #include "KernelCache.h"
+#include "SharedBodies.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -19,6 +20,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "runtime/StatementMarks.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -268,9 +270,12 @@ static OwningOpRef<ModuleOp> isolate(const SymbolTable &symbols, func::FuncOp en
 }
 
 namespace {
-/// One kernel on its way to an object. From LLVM IR on it shares nothing with others, and any thread may go on with it.
+/// One kernel on its way to an object, or a body that several share. From LLVM IR on it shares nothing with others, and
+/// any thread may go on with it.
 struct KernelJob {
   std::string symbol, key;
+  unsigned numKernels = 1;
+  OwningOpRef<ModuleOp> kernel;
   /// The object under the names of an isolated kernel.
   std::unique_ptr<llvm::MemoryBuffer> object;
   bool isKept = false;
@@ -317,20 +322,84 @@ static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> nameObject(ModuleOp errors
   return llvm::MemoryBuffer::getMemBufferCopy(StringRef(named.data(), named.size()), symbol);
 }
 
+/// Fewer kernels than this are compiled one by one: what an earlier compile kept is found again whatever else there is.
+static constexpr size_t fewestToShare = 4;
+
+/// Adds the entry point of a kernel to `points`: it calls the shared body `symbol`, with further arguments.
+static void addSharedEntry(ModuleOp points, func::FuncOp entry, StringRef symbol, func::FuncOp body,
+                           ArrayRef<int64_t> further) {
+  OpBuilder builder = OpBuilder::atBlockEnd(points.getBody());
+  auto own = cast<func::FuncOp>(builder.clone(*entry));
+  auto call = *own.getOps<func::CallOp>().begin();
+  builder.setInsertionPoint(call);
+  SmallVector<Value> arguments(call.getOperands());
+  for (int64_t value : further)
+    arguments.push_back(arith::ConstantIndexOp::create(builder, call.getLoc(), value));
+  func::CallOp::create(builder, call.getLoc(), symbol, body.getResultTypes(), arguments);
+  call.erase();
+}
+
+/// What is compiled for the kernels of a module, in the order of their functions; entry points of those that share a
+/// body go to `points`.
+static std::vector<std::unique_ptr<KernelJob>> createJobs(ModuleOp module, ModuleOp points) {
+  const SymbolTable symbols(module);
+  struct Kernel {
+    func::FuncOp entry;
+    OwningOpRef<ModuleOp> own;
+    func::FuncOp body;
+    std::unique_ptr<KernelForm> form;
+  };
+  std::vector<Kernel> kernels;
+  llvm::MapVector<StringRef, SmallVector<Kernel *>> groups;
+  for (auto entry : module.getOps<func::FuncOp>())
+    if (entry.isPublic()) {
+      OwningOpRef<ModuleOp> own = isolate(symbols, entry);
+      auto body = own->lookupSymbol<func::FuncOp>(bodyName);
+      auto form = std::make_unique<KernelForm>(*own, body);
+      kernels.push_back({entry, std::move(own), body, std::move(form)});
+    }
+  for (Kernel &kernel : kernels)
+    groups[kernel.form->getText()].push_back(&kernel);
+  std::vector<std::unique_ptr<KernelJob>> jobs;
+  auto addJob = [&](Kernel &kernel, size_t numKernels) {
+    KernelJob &job = *jobs.emplace_back(std::make_unique<KernelJob>());
+    job.symbol = kernel.entry.getName();
+    job.numKernels = numKernels;
+    job.kernel = std::move(kernel.own);
+  };
+  for (Kernel &kernel : kernels) {
+    ArrayRef<Kernel *> group = groups[kernel.form->getText()];
+    if (group.size() < fewestToShare) {
+      addJob(kernel, 1);
+      continue;
+    }
+    if (group.front() != &kernel)
+      continue;
+    SmallVector<SmallVector<int64_t>> further =
+        shareBody(kernel.body,
+                  llvm::map_to_vector(group, [](const Kernel *one) -> const KernelForm * { return one->form.get(); }));
+    const std::string symbol = (kernel.entry.getName() + ".body").str();
+    OpBuilder builder = OpBuilder::atBlockEnd(points.getBody());
+    func::FuncOp::create(builder, kernel.body.getLoc(), symbol, kernel.body.getFunctionType()).setPrivate();
+    for (auto [one, values] : llvm::zip_equal(group, further))
+      addSharedEntry(points, one->entry, symbol, kernel.body, values);
+    kernel.own->lookupSymbol(kernelName)->erase();
+    addJob(kernel, group.size());
+  }
+  return jobs;
+}
+
 /// The kernels' objects in the order of their functions. MLIR's part is done in this thread, LLVM's on all processors:
 /// which of them a kernel meets is nothing that its code depends on.
-static FailureOr<std::vector<std::unique_ptr<KernelJob>>> compileJobs(ModuleOp module, const CodegenOptions &options) {
+static FailureOr<std::vector<std::unique_ptr<KernelJob>>> compileJobs(ModuleOp module, ModuleOp points,
+                                                                      const CodegenOptions &options) {
   KernelCache cache(options.cacheFolder);
-  const SymbolTable symbols(module);
-  std::vector<std::unique_ptr<KernelJob>> jobs;
+  std::vector<std::unique_ptr<KernelJob>> jobs = createJobs(module, points);
   llvm::DefaultThreadPool threads(llvm::hardware_concurrency());
   bool isFailed = false;
-  for (auto entry : module.getOps<func::FuncOp>()) {
-    if (!entry.isPublic())
-      continue;
-    KernelJob &job = *jobs.emplace_back(std::make_unique<KernelJob>());
-    job.symbol = entry.getName();
-    OwningOpRef<ModuleOp> kernel = isolate(symbols, entry);
+  for (const std::unique_ptr<KernelJob> &next : jobs) {
+    KernelJob &job = *next;
+    OwningOpRef<ModuleOp> kernel = std::move(job.kernel);
     std::string text = options.cpu + "\n";
     llvm::raw_string_ostream(text) << *kernel;
     job.key = KernelCache::getKey(text);
@@ -369,13 +438,14 @@ static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOp
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine)
     return failure();
-  auto jobs = compileJobs(module, options);
+  OwningOpRef<ModuleOp> points = ModuleOp::create(module.getLoc());
+  auto jobs = compileJobs(module, *points, options);
   if (failed(jobs))
     return failure();
   std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
   std::vector<llvm::NewArchiveMember> members;
   for (const std::unique_ptr<KernelJob> &job : *jobs) {
-    numKept += job->isKept;
+    numKept += job->isKept ? job->numKernels : 0;
     auto named = nameObject(module, job->object->getMemBufferRef(), job->symbol);
     if (failed(named))
       return failure();
@@ -383,12 +453,15 @@ static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOp
     members.emplace_back(objects.back()->getMemBufferRef());
   }
   llvm::LLVMContext context;
-  llvm::Module stated("statements", context);
-  addStatements(stated, statements);
+  // Entry points of shared bodies, and what is stated: nothing that would be worth vectors.
+  std::unique_ptr<llvm::Module> rest = translate(*points, context, /*indexBits=*/0);
+  if (!rest)
+    return failure();
+  rest->setSourceFileName("statements");
+  optimize(module, *rest, *machine, {/*vectorize=*/false, /*quick=*/true});
+  addStatements(*rest, statements);
   SmallVector<char, 0> object;
-  stated.setTargetTriple(machine->getTargetTriple());
-  stated.setDataLayout(machine->createDataLayout());
-  if (failed(emit(module, stated, *machine, llvm::CodeGenFileType::ObjectFile, object)))
+  if (failed(emit(module, *rest, *machine, llvm::CodeGenFileType::ObjectFile, object)))
     return failure();
   members.emplace_back(llvm::MemoryBufferRef(StringRef(object.data(), object.size()), "statements"));
   auto archive =

@@ -56,6 +56,7 @@ private:
   SmallVector<nn::KernelOp> findPartners(nn::KernelOp sums);
   SmallVector<unsigned> getResultsOf(nn::KernelOp kernel);
   bool mayMoveUp(nn::KernelOp sums, nn::KernelOp partner);
+  bool isReadFrom(Value root, unsigned position);
   bool mayMoveDown(nn::KernelOp sums, nn::KernelOp partner);
   bool isMadeOfArguments(Operation *maker);
   unsigned findUpdate(BlockArgument argument);
@@ -178,6 +179,15 @@ unsigned CrossLaunches::findUpdate(BlockArgument argument) {
   return update;
 }
 
+/// Whether `root` stays for a reader at `position` or later. Arguments always do, and all layers may read one.
+bool CrossLaunches::isReadFrom(Value root, unsigned position) {
+  bool isRead = isa<BlockArgument>(root);
+  if (!isRead)
+    forEachReader(
+        root, [&](Operation *reader) { isRead |= positions.lookup(block.findAncestorOpInBlock(*reader)) >= position; });
+  return isRead;
+}
+
 /// Whether `sums` can wait for `partner`.
 bool CrossLaunches::mayMoveDown(nn::KernelOp sums, nn::KernelOp partner) {
   const unsigned from = positions.lookup(sums), to = positions.lookup(partner);
@@ -200,10 +210,7 @@ bool CrossLaunches::mayMoveDown(nn::KernelOp sums, nn::KernelOp partner) {
       if (update > from && update <= to)
         return false;
     }
-    bool isNeeded = isa<BlockArgument>(root);
-    forEachReader(root,
-                  [&](Operation *reader) { isNeeded |= positions.lookup(block.findAncestorOpInBlock(*reader)) >= to; });
-    if (!isNeeded && countElements(root) > kFewElements)
+    if (countElements(root) > kFewElements && !isReadFrom(root, to))
       return false;
   }
   return true;
@@ -318,10 +325,7 @@ nn::KernelOp CrossLaunches::findLoop(nn::KernelOp total) {
     uint64_t keptBytes = 0;
     for (Value read : loop->getOperands()) {
       Value root = StepStorage::getRoot(read);
-      bool isNeeded = isa<BlockArgument>(root);
-      forEachReader(
-          root, [&](Operation *reader) { isNeeded |= positions.lookup(block.findAncestorOpInBlock(*reader)) >= to; });
-      if (!isNeeded && countElements(root) > kFewNumbers)
+      if (countElements(root) > kFewNumbers && !isReadFrom(root, to))
         keptBytes += getTensorBytes(root.getType()).value_or(0);
     }
     if (isPlain && isTakenInPlace && !isOverwritten && to - from <= 2 * reach &&

@@ -190,7 +190,7 @@ KernelFunction::Piece RegionEvaluator::selectPiece(nn::ConcatOp concat, Value po
   function.builder.setInsertionPointAfterValue(position);
   ScalarBuilder scalars(function.builder, function.loc);
   // A few are told apart in place, without loads.
-  if (concat.getXs().size() > mostSelectedPieces) {
+  if (looksUpPieces && concat.getXs().size() > mostSelectedPieces) {
     SmallVector<Value> operands;
     SmallVector<int64_t> starts{0};
     for (Value x : concat.getXs()) {

@@ -49,6 +49,8 @@ public:
   /// In flat mode every index is one linear position, the same for all tensors:
   /// the kernel has one shape and ops that pass indices through.
   bool flat = false;
+  /// Arrays of a concatenation are looked up in a table: where a position's work is a whole row, that costs nothing.
+  bool looksUpPieces = false;
 
   /// While it lives, newly emitted elements are known inside the current block
   /// only. Loops and branches need one.

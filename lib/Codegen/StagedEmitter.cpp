@@ -144,6 +144,7 @@ void StagedEmitter::emitTask(Value task) {
 }
 
 LogicalResult StagedEmitter::emit() {
+  evaluator.looksUpPieces = shape.trailing;
   for (auto &[value, buffer] : plan.buffers) {
     Value &pointer = bufferPointers[value];
     if (plan.scratchBytes)

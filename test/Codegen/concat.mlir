@@ -4,7 +4,7 @@
 // the same for a whole loop: along a leading dimension, in rows and in loops. Along the innermost one, and where an operand
 // is computed, a branch chooses.
 
-// The operand is chosen once per channel, before all traversals. More than two are looked up in a table: the body names
+// The operand is chosen once per channel, before all traversals. In rows, more than two are looked up in a table: the body names
 // neither the pointers nor where they begin.
 // CHECK-LABEL: func.func private @row_0.body(
 // CHECK-SAME: %[[POINTERS:[a-z0-9]+]]: !llvm.ptr, %[[STARTS:[a-z0-9]+]]: !llvm.ptr, %[[COUNT:[a-z0-9]+]]: index,
@@ -59,8 +59,10 @@ func.func @computed(%x: tensor<3x40xf32>, %y: tensor<2x40xf32>) -> tensor<5x40xf
   }
   return %r : tensor<5x40xf32>
 }
+// Elements are too few for a search.
 // CHECK-LABEL: func.func private @loop_0.body
-// CHECK: llvm.getelementptr
+// CHECK: llvm.select
+// CHECK: llvm.select
 // CHECK-NOT: scf.if
 // CHECK: return
 func.func @same_operand_twice(%x: tensor<3x40xbf16>, %y: tensor<1x40xbf16>) -> tensor<7x40xbf16> {

@@ -7,6 +7,7 @@
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/Exports.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Support/Failure.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -60,8 +61,11 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
     FailureKind kind;
     if (failed(legalizeModel(source, *options, &kind)))
       return fail(kind);
-    if (!keepModel)
-      source.erase();
+    if (keepModel)
+      return;
+    source.erase();
+    if (failed(legalizeExports(getOperation(), &kind)))
+      fail(kind);
   }
 };
 

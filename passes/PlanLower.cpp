@@ -62,8 +62,7 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
     fields.set("slice_start", b.getI64IntegerAttr(rows[0]));
     fields.set("slice_size", b.getI64IntegerAttr(rows[1] - rows[0]));
   }
-  for (StringRef field : {"use_nodes", "use_operands", "view_initializers", "view_permutations", "folded_into",
-                          "folded_runs", "folded_functions", "image_initializers"})
+  for (StringRef field : {"use_nodes", "use_operands", "image_initializers"})
     if (Attribute value = entry.getArgAttr(i, ("onnx." + field).str()))
       fields.set(field, value);
   if (auto coded = entry.getArgAttrOfType<DictionaryAttr>(i, train::codedAttrName))

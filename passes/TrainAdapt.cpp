@@ -12,6 +12,7 @@
 #include "lowtide/Dialect/NN/WeightReads.h"
 #include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Interfaces/ExportNames.h"
 #include "lowtide/Support/Failure.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -265,7 +266,7 @@ private:
       return refuse() << llvm::toString(parsed.takeError());
     adapterRules = std::move(*parsed);
     for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
-      if (failed(adapt(step, step.getSymName() == "forward" ? override : 0.0)))
+      if (!isExportEntry(step.getSymName()) && failed(adapt(step, step.getSymName() == "forward" ? override : 0.0)))
         return failure();
     if (failed(checkPatterns()))
       return failure();

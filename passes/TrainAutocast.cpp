@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Interfaces/ExportNames.h"
 #include "lowtide/Support/DiagnosticFigures.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"
@@ -108,6 +109,9 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   }
 
   PrecisionOverride findOverride(Operation *op) {
+    // What goes back into the file is as exact as the parameters are.
+    if (isExportEntry(op->getParentOfType<func::FuncOp>().getSymName()))
+      return PrecisionOverride::Wide;
     if (rules.empty())
       return PrecisionOverride::None;
     auto [entry, isNew] = overrideOf.try_emplace(op->getLoc(), PrecisionOverride::None);

@@ -41,7 +41,7 @@ struct VerifyReport {
 Status verifyPlan(const plan::Plan &plan, VerifyReport *report = nullptr);
 
 /// Of plans that this runtime reads and this compiler writes.
-inline constexpr uint32_t planFormatVersion = 2;
+inline constexpr uint32_t planFormatVersion = 3;
 
 /// Size in bytes of one element, 0 for an unknown type.
 uint64_t elementBytes(plan::DType dtype);

@@ -8,6 +8,7 @@
 #include "Compilation.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/Exports.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Serialize/CodedWeights.h"
@@ -58,6 +59,7 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
     if (failed(imported))
       break;
     module = std::move(*imported);
+    eraseExports(*module);
     diagnostics.setModel(module->getLoc());
     auto model = module->lookupSymbol<func::FuncOp>("model");
     bool isStep = model->hasAttr("onnx.step"); // with its gradients
@@ -121,6 +123,7 @@ Failure Compilation::measureFrozen(const ImportOptions &bound, std::vector<Coded
   if (failed(imported))
     return file->getFailure();
   module = std::move(*imported);
+  eraseExports(*module);
   auto model = module->lookupSymbol<func::FuncOp>("model");
   FailureKind failure = FailureKind::None;
   if (failed(legalizeModel(model, legalizeOptions(model->hasAttr("onnx.step") ? "as-is" : options.mode), &failure)))

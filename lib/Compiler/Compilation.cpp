@@ -15,6 +15,7 @@
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Legalize/Exports.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/Algorithms/LinearProgram.h"
@@ -177,6 +178,8 @@ Failure Compilation::legalize() {
     if (llvm::Error error = setStepSettings(settings))
       return refuse(FailureKind::Usage, llvm::toString(std::move(error)));
     model.erase();
+    if (Failure failure = makeExports())
+      return failure;
     return keepOutputs("train");
   }
   if (trains)
@@ -188,7 +191,18 @@ Failure Compilation::legalize() {
         failure || (failure = keepOutputs("eval")))
       return failure;
   model.erase();
-  return {};
+  return makeExports();
+}
+
+Failure Compilation::makeExports() {
+  // A model that is written is the user's own.
+  if (isModel()) {
+    eraseExports(*module);
+    return {};
+  }
+  FailureKind failure = FailureKind::None;
+  (void)legalizeExports(*module, &failure);
+  return failure;
 }
 
 Failure Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> build, FailureKind otherwise) {
@@ -326,10 +340,14 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
     stage.precision = precision.str();
   if (!moments.empty())
     stage.moments = moments.str();
-  return run(
+  Failure failure = run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
       FailureKind::BadInput);
+  // Parameters lie in the order of the first entry.
+  for (func::FuncOp entry : findExports(*module))
+    entry->moveBefore(module->getBody(), module->getBody()->end());
+  return failure;
 }
 
 Failure Compilation::addVariant(const EntryVariant &variant) {

@@ -91,6 +91,8 @@ private:
   Failure openWeights();
   /// onnx → nn: @forward, and @eval if that entry is wanted.
   Failure legalize();
+  /// Makes entries of what computes the file's images of parameters.
+  Failure makeExports();
   /// Of the outputs of the file, an entry computes those that the options name; one that trains no others.
   Failure keepOutputs(llvm::StringRef entry);
   /// onnx → nn, with what exporters write out recognised.

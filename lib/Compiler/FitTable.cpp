@@ -11,6 +11,7 @@
 #include "StepFacts.h"
 #include "TrainRematerialize.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Interfaces/ExportNames.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/Algorithms/LinearProgram.h"
 #include "lowtide/Solve/Bound/RecomputationBound.h"
@@ -415,7 +416,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;
     for (auto step : module->getOps<func::FuncOp>()) {
-      if (step.getSymName() == "eval" && !isAlone)
+      if ((step.getSymName() == "eval" || isExportEntry(step.getSymName())) && !isAlone)
         continue;
       FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
       if (failed(problem))

@@ -112,6 +112,7 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
     return failure();
   if (none.use_empty())
     none.getDefiningOp()->erase();
+  importImages(function);
   return module;
 }
 
@@ -128,23 +129,6 @@ void GraphImporter::noteUses(const InitializerInfo &info, SmallVectorImpl<NamedA
   }
   attrs.push_back(builder.getNamedAttr("onnx.use_nodes", builder.getArrayAttr(nodes)));
   attrs.push_back(builder.getNamedAttr("onnx.use_operands", builder.getDenseI64ArrayAttr(operands)));
-}
-
-/// Which other initializers hold the same tensor transposed.
-void GraphImporter::noteViews(size_t index, SmallVectorImpl<NamedAttribute> &attrs) {
-  SmallVector<Attribute> names;
-  SmallVector<int64_t> permutations;
-  for (const InitializerInfo &view : infos) {
-    Attribute name = builder.getStringAttr(file.nameInFile(view.tensor));
-    if (view.viewOf != index || llvm::is_contained(names, name))
-      continue;
-    names.push_back(name);
-    permutations.append(view.transposed.begin(), view.transposed.end());
-  }
-  if (names.empty())
-    return;
-  attrs.push_back(builder.getNamedAttr("onnx.view_initializers", builder.getArrayAttr(names)));
-  attrs.push_back(builder.getNamedAttr("onnx.view_permutations", builder.getDenseI64ArrayAttr(permutations)));
 }
 
 func::FuncOp GraphImporter::createFunction(ModuleOp module) {
@@ -177,7 +161,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   llvm::StringMap<unsigned> sharers;
   for (const InitializerInfo &info : infos)
     ++sharers[info.tensor];
-  for (auto [index, info] : llvm::enumerate(infos)) {
+  for (const InitializerInfo &info : infos) {
     if (info.inIR || info.viewOf)
       continue;
     SmallVector<NamedAttribute> attrs;
@@ -195,21 +179,8 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
       attr("onnx.source_shape", builder.getDenseI64ArrayAttr(*info.sourceShape));
     if (info.sourceRows)
       attr("onnx.source_rows", builder.getDenseI64ArrayAttr({info.sourceRows->first, info.sourceRows->second}));
-    if (info.unfolded) {
-      attr("onnx.folded_into", builder.getStringAttr(file.nameInFile(info.unfolded->tensor)));
-      if (!info.unfolded->runs.empty())
-        attr("onnx.folded_runs", builder.getDenseI64ArrayAttr(info.unfolded->runs));
-      SmallVector<StringRef> functions(info.unfolded->functions.begin(), info.unfolded->functions.end());
-      if (!functions.empty())
-        attr("onnx.folded_functions", builder.getStrArrayAttr(functions));
-    }
     if (sharers[info.tensor] > 1 || (info.unfolded && info.unfolded->tensor.empty()))
       noteUses(info, attrs);
-    noteViews(index, attrs);
-    if (!info.images.empty())
-      attr("onnx.image_initializers", builder.getArrayAttr(llvm::map_to_vector(info.images, [&](StringRef image) {
-        return Attribute(builder.getStringAttr(file.nameInFile(image)));
-      })));
     add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);
   }
 

@@ -32,9 +32,13 @@ private:
   mlir::LogicalResult importSmallInitializers();
   void importView(size_t index);
   void noteUses(const InitializerInfo &info, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
-  void noteViews(size_t index, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
   llvm::SmallVector<std::pair<mlir::Value, llvm::StringRef>> findAssigned();
   mlir::LogicalResult finishFunction(mlir::func::FuncOp function);
+  /// Adds the functions that compute the file's images of parameters, and notes on each argument which they are.
+  void importImages(mlir::func::FuncOp model);
+  /// `results`: the file's initializers, and what of @model they are.
+  void buildExport(mlir::func::FuncOp model, unsigned number,
+                   llvm::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> results);
 
   /// The value that operand `index` of `node` reads.
   mlir::Value resolve(const ::onnx::NodeProto &node, int index);

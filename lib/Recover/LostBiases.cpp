@@ -85,12 +85,9 @@ void lowtide::restoreRewrittenBiases(UnfoldingGraph &graph, GraphProto &proto) {
       continue;
     const int32_t type = graph.find(node.input(1))->data_type();
     if (restored.insert(name).second)
-      graph.addInitializer(name, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
-                           {node.output(0),
-                            "the exporter dropped it, for it is all zeros; the name of its layer's node tells",
-                            {},
-                            {},
-                            true});
+      graph.addInitializer(
+          name, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
+          {node.output(0), "the exporter dropped it, for it is all zeros; the name of its layer's node tells", true});
     while (node.input_size() < 3)
       node.add_input();
     node.set_input(2, name);
@@ -115,7 +112,7 @@ void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {
       graph.addInitializer(
           name, {channels}, weight->data_type(),
           std::string(size_t(*checkedBytes(channels, weight->data_type())), '\0'),
-          {sum, "a cleaner dropped it, for it is all zeros; its product is called after the sum", {}, {}, true});
+          {sum, "a cleaner dropped it, for it is all zeros; its product is called after the sum", true});
     proto.mutable_node(i)->set_output(0, product);
     NodeProto add;
     add.set_op_type("Add");

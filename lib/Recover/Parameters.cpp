@@ -249,7 +249,6 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
       info.certainty = source->isAssumed ? Certainty::Assumed : Certainty::Inferred;
       info.reason = {RoleReason::TakenApart, {source->how}};
     }
-    info.images = model.getUnfolded().images.lookup(info.tensor);
   }
   reportAssumed(model, infos);
   if (failed(reportDoubts(model, infos)))

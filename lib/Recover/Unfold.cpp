@@ -242,7 +242,7 @@ static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signat
       continue;
     if (restored.insert(entry->target).second)
       graph.addInitializer(entry->target, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
-                           {"", "the exporter dropped it, for it is all zeros", {}, {}, false});
+                           {"", "the exporter dropped it, for it is all zeros", false});
     node.add_input(entry->target);
   }
 }

@@ -82,8 +82,8 @@ public:
 
 private:
   std::string makeName();
-  /// Fills `images` of what `finish` returns.
-  void noteImages(UnfoldedTensors &unfolded) const;
+  /// The file's tensors that nodes compute now.
+  std::vector<ReplacedTensor> findReplaced() const;
   ::onnx::TensorProto &addConstant(llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string &name);
 
   ::onnx::GraphProto &graph;
@@ -92,6 +92,8 @@ private:
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   llvm::StringSet<> names, added, removed;
   llvm::StringMap<UnfoldedSource> sources;
+  /// Who read the file's initializers: a node's first output, and which operand.
+  llvm::StringMap<std::vector<std::pair<std::string, int>>> reads;
   std::vector<UnfoldedDoubt> doubts;
   std::string module;
   int numOldNodes;

@@ -93,7 +93,7 @@ void Averages::restore(const SignatureEntry &buffer) {
   SmallVector<int64_t> dims(image->dims().begin(), image->dims().end());
   graph.setModule(moduleOf(buffer.target));
   graph.addInitializer(buffer.target, dims, TensorProto::FLOAT, std::move(*bytes),
-                       {name, "the exporter evaluated a multiple of it as " + name, {}, {"times"}, true});
+                       {name, "the exporter evaluated a multiple of it as " + name, true});
   graph.addNode("Mul", {buffer.target, graph.addNumber(kept)}, name);
   graph.remove(*image);
   graph.addDoubt(

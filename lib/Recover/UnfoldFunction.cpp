@@ -174,13 +174,11 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
     how += ", with beta = 1, for the file does not tell it";
   if (chain.isQuotient)
     how += ", as one divided by it, for the file does not tell the number";
-  UnfoldedSource source{
-      tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded || chain.hasNumbers || chain.isQuotient};
+  UnfoldedSource source{tensor.name(), std::move(how),
+                        isAssumed || chain.isBounded || chain.hasNumbers || chain.isQuotient};
   SmallVector<StringRef> ops;
   for (const ElementFunction *function : chain.functions)
     ops.append(function->operators());
-  for (StringRef op : ops)
-    source.functions.push_back(op.lower());
   if (ops.empty())
     ops.push_back("Identity");
   graph.addInitializer(name, dims, tensor.data_type(), std::move(*bytes), std::move(source));

@@ -42,6 +42,10 @@ UnfoldingGraph::UnfoldingGraph(GraphProto &graph, TensorReader read)
     : graph(graph), paths(graph), reader(read), numOldNodes(graph.node_size()) {
   for (const TensorProto &tensor : graph.initializer())
     initializers[tensor.name()] = &tensor;
+  for (const NodeProto &node : graph.node())
+    for (auto [operand, input] : enumerate(node.input()))
+      if (initializers.contains(input) && node.output_size())
+        reads[input].push_back({node.output(0), int(operand)});
   collectNames(graph, names);
 }
 
@@ -175,22 +179,6 @@ void UnfoldingGraph::addCopy(const TensorProto &tensor, StringRef name, std::str
     }
 }
 
-/// Runs (first, stride, count) of `map`; equal numbers -1 make one run.
-static SmallVector<int64_t> encodeRuns(ArrayRef<int64_t> map) {
-  SmallVector<int64_t> runs;
-  for (size_t at = 0; at != map.size();) {
-    size_t end = at + 1;
-    int64_t stride = 0;
-    if (map[at] >= 0 && end != map.size() && map[end] >= 0)
-      stride = map[end] - map[at];
-    while (end != map.size() && (map[at] < 0 ? map[end] < 0 : map[end] >= 0 && map[end] == map[end - 1] + stride))
-      ++end;
-    runs.append({map[at], stride, int64_t(end - at)});
-    at = end;
-  }
-  return runs;
-}
-
 void UnfoldingGraph::addParts(const TensorProto &tensor, StringRef bytes, ArrayRef<UnfoldedPart> parts, StringRef how,
                               bool isAssumed) {
   size_t width = findElementType(tensor.data_type())->bytes;
@@ -200,7 +188,7 @@ void UnfoldingGraph::addParts(const TensorProto &tensor, StringRef bytes, ArrayR
     for (auto [i, element] : enumerate(part.map))
       if (element >= 0)
         std::memcpy(&data[size_t(element) * width], bytes.data() + i * width, width);
-    UnfoldedSource source{tensor.name(), (how + " " + tensor.name()).str(), encodeRuns(part.map), {}, isAssumed};
+    UnfoldedSource source{tensor.name(), (how + " " + tensor.name()).str(), isAssumed};
     addInitializer(part.name, part.dims, tensor.data_type(), std::move(data), std::move(source));
   }
 }
@@ -212,41 +200,57 @@ void UnfoldingGraph::addConverted(const TensorProto &tensor, const UnfoldedPart 
   for (auto [i, element] : enumerate(part.map))
     std::memcpy(&data[size_t(element) * width], converted.data() + i * width, width);
   addInitializer(part.name, part.dims, type, std::move(data),
-                 {tensor.name(), (how + " " + tensor.name()).str(), encodeRuns(part.map), {}, isAssumed});
+                 {tensor.name(), (how + " " + tensor.name()).str(), isAssumed});
 }
 
-void UnfoldingGraph::noteImages(UnfoldedTensors &unfolded) const {
-  StringSet<> owned;
-  for (const auto &source : unfolded.sources)
-    owned.insert(source.second.tensor);
-  StringMap<const NodeProto *> makers;
-  for (int i = numOldNodes; i != graph.node_size(); ++i)
-    for (const std::string &output : graph.node(i).output())
-      makers[output] = &graph.node(i);
-  for (const auto &image : removed) {
-    if (owned.contains(image.getKey()))
-      continue;
-    // New nodes reach back to initializers only.
-    StringSet<> seen;
-    SmallVector<std::string> open{image.getKey().str()};
-    while (!open.empty()) {
-      std::string value = open.pop_back_val();
-      if (const NodeProto *maker = makers.lookup(value)) {
-        for (const std::string &input : maker->input())
-          if (seen.insert(input).second)
-            open.push_back(input);
-      } else if (initializers.contains(value) || added.contains(value)) {
-        unfolded.images[value].push_back(image.getKey().str());
-      }
-    }
+/// What makes a value, past nodes that hand it on.
+static StringRef findOrigin(const StringMap<const NodeProto *> &makers, StringRef value) {
+  const NodeProto *maker = makers.lookup(value);
+  while (maker && maker->op_type() == "Identity" && maker->domain().empty()) {
+    value = maker->input(0);
+    maker = makers.lookup(value);
   }
-  for (auto &images : unfolded.images)
-    llvm::sort(images.second);
+  return value;
+}
+
+std::vector<ReplacedTensor> UnfoldingGraph::findReplaced() const {
+  StringMap<const NodeProto *> makers;
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      makers[output] = &node;
+  std::vector<ReplacedTensor> replaced;
+  for (const TensorProto &tensor : graph.initializer()) {
+    if (added.contains(tensor.name()))
+      continue;
+    const bool isGone = removed.contains(tensor.name());
+    StringSet<> seen;
+    std::vector<std::string> values;
+    auto add = [&](StringRef value) {
+      if (seen.insert(findOrigin(makers, value)).second)
+        values.push_back(value.str());
+    };
+    for (const auto &[node, operand] : reads.lookup(tensor.name())) {
+      const NodeProto *reader = makers.lookup(node);
+      const StringRef value = reader && operand < reader->input_size() ? StringRef(reader->input(operand)) : "";
+      // Another initializer is a parameter that has a place of its own.
+      if (!value.empty() && (isGone || makers.contains(findOrigin(makers, value))))
+        add(value);
+    }
+    if (isGone && values.empty())
+      add(tensor.name());
+    if (values.empty())
+      continue;
+    if (!isGone)
+      add(tensor.name());
+    const auto elements = checkedElements({tensor.dims().data(), size_t(tensor.dims_size())});
+    const auto type = findElementType(tensor.data_type());
+    replaced.push_back({tensor.name(), elements && type ? uint64_t(*elements) * type->bytes : 0, std::move(values)});
+  }
+  return replaced;
 }
 
 UnfoldedTensors UnfoldingGraph::finish() {
-  UnfoldedTensors unfolded{std::move(sources), {}, std::move(doubts)};
-  noteImages(unfolded);
+  UnfoldedTensors unfolded{std::move(sources), findReplaced(), std::move(doubts)};
   auto &nodes = *graph.mutable_node();
   std::rotate(nodes.pointer_begin(), nodes.pointer_begin() + numOldNodes, nodes.pointer_end());
   auto &tensors = *graph.mutable_initializer();

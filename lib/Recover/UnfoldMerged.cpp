@@ -393,7 +393,7 @@ std::string MergedNodes::copyTensor(const std::string &tensor, Entry from, Entry
   SmallVector<int64_t> dims(whole.dims().begin(), whole.dims().end());
   if (tensor == from->target)
     graph.addInitializer(name, dims, whole.data_type(), std::move(*bytes),
-                         {"", "it began equal to " + tensor + ", and the exporter merged the two", {}, {}, true});
+                         {"", "it began equal to " + tensor + ", and the exporter merged the two", true});
   else
     graph.addCopy(whole, name, std::move(*bytes), from->target, to->target);
   return name;

@@ -148,9 +148,8 @@ void MergedImages::giveParameter(const TensorProto &tensor, Entry entry, ArrayRe
     return;
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   if (!graph.find(entry->target))
-    graph.addInitializer(
-        entry->target, dims, tensor.data_type(), std::move(*bytes),
-        {"", "it began equal to " + tensor.name() + ", and the exporter merged the two", {}, {}, false});
+    graph.addInitializer(entry->target, dims, tensor.data_type(), std::move(*bytes),
+                         {"", "it began equal to " + tensor.name() + ", and the exporter merged the two", false});
   redirect(of, entry->target);
 }
 
@@ -195,8 +194,6 @@ bool MergedImages::giveImage(const TensorProto &tensor, const std::string &name,
       parameter, dims, tensor.data_type(), std::move(bytes),
       {"",
        "the exporter evaluated " + std::string(function->operation) + " of it and merged that with " + tensor.name(),
-       {},
-       {},
        true});
   graph.setModule(moduleOf(parameter));
   std::string value = parameter;

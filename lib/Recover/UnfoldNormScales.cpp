@@ -125,14 +125,9 @@ void NormScales::unfold(const TensorProto &tensor) {
   std::string bytes = isVector ? withoutOne(graph, tensor) : graph.read(tensor).value_or("");
   if (bytes.empty())
     return;
-  UnfoldedSource source{tensor.name(), "", {}, {}, true};
-  if (isVector) {
-    source.how = "the exporter evaluated 1 + it as " + tensor.name();
-    source.functions = {"plus one"};
-  } else {
-    source.how = "the exporter put dimensions of one around it in " + tensor.name();
-    source.runs = {0, 1, kept.front()};
-  }
+  UnfoldedSource source{tensor.name(), "", true};
+  source.how = isVector ? "the exporter evaluated 1 + it as " + tensor.name()
+                        : "the exporter put dimensions of one around it in " + tensor.name();
   for (Reader &reader : found->second) {
     if (!taken.insert(reader.name).second)
       continue; // the same module again

@@ -216,7 +216,7 @@ static void addParameter(UnfoldingGraph &graph, const std::string &name, ArrayRe
                          std::string how) {
   std::string bytes(values.size() * sizeof(float), '\0');
   std::memcpy(bytes.data(), values.data(), bytes.size());
-  graph.addInitializer(name, dims, TensorProto::FLOAT, std::move(bytes), {"", std::move(how), {}, {}, true});
+  graph.addInitializer(name, dims, TensorProto::FLOAT, std::move(bytes), {"", std::move(how), true});
 }
 
 bool lowtide::unfoldSeveral(UnfoldingGraph &graph, ArrayRef<const Evaluated *> evaluated, int64_t samples) {

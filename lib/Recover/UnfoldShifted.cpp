@@ -68,7 +68,7 @@ bool lowtide::unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated) {
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   graph.setModule(moduleOf(name));
   graph.addInitializer(name, dims, tensor.data_type(), std::move(bytes),
-                       {tensor.name(), "the exporter evaluated 1 + it as " + tensor.name(), {}, {"plus one"}, true});
+                       {tensor.name(), "the exporter evaluated 1 + it as " + tensor.name(), true});
   graph.addNode("Add", {name, graph.addNumber(1)}, tensor.name());
   graph.remove(tensor);
   return true;

@@ -119,10 +119,8 @@ static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const st
   std::string how = "length or direction of " + tensor.name() + "; one length for each entry of dimension " +
                     std::to_string(own) + " is assumed, and the direction's own length taken as the weight's";
   graph.setModule(moduleOf(direction));
-  graph.addInitializer(length, single, tensor.data_type(), std::move(lengths),
-                       {tensor.name(), how, {}, {"weight norm"}, true});
-  graph.addInitializer(direction, dims, tensor.data_type(), std::move(*bytes),
-                       {tensor.name(), how, {}, {"weight norm"}, true});
+  graph.addInitializer(length, single, tensor.data_type(), std::move(lengths), {tensor.name(), how, true});
+  graph.addInitializer(direction, dims, tensor.data_type(), std::move(*bytes), {tensor.name(), how, true});
   std::string square = graph.addNode("Mul", {direction, direction});
   std::string sum = graph.addNode("ReduceSum", {square, graph.addIntegers({int64_t(axes.size())}, axes)});
   graph.setAttribute("keepdims", 1);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/CostModel.h"
+#include "lowtide/Interfaces/ExportNames.h"
 #include "lowtide/Report/Report.h"
 #include "lowtide/Support/StableSort.h"
 #include "runtime/Machines.h"
@@ -352,7 +353,9 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
     report.entries.push_back(EntryReader(plan, entry, costs, notes.find(entry.name())).run());
   // What trains comes first: it is what the memory is for.
   sortStably(report.entries, [](const Entry &a, const Entry &b) {
-    auto rank = [](const Entry &entry) { return llvm::StringRef(entry.name).starts_with("eval") ? 1 : 0; };
+    auto rank = [](const Entry &entry) {
+      return isExportEntry(entry.name) ? 2 : llvm::StringRef(entry.name).starts_with("eval") ? 1 : 0;
+    };
     return rank(a) < rank(b);
   });
   report.stored = countStored(plan, report);

@@ -121,16 +121,8 @@ void Exporter::source(plan::SourceOp op) {
   };
   names("tied_names", [&](std::string name) { to.add_tied_names(std::move(name)); });
   names("use_nodes", [&](std::string name) { to.add_use_nodes(std::move(name)); });
-  names("view_initializers", [&](std::string name) { to.add_view_initializers(std::move(name)); });
   for (int64_t operand : list("use_operands"))
     to.add_use_operands(operand);
-  for (int64_t dim : list("view_permutations"))
-    to.add_view_permutations(dim);
-  if (fields.contains("folded_into"))
-    to.set_folded_into(text("folded_into"));
-  for (int64_t number : list("folded_runs"))
-    to.add_folded_runs(number);
-  names("folded_functions", [&](std::string name) { to.add_folded_functions(std::move(name)); });
   names("image_initializers", [&](std::string name) { to.add_image_initializers(std::move(name)); });
   to.set_slice_axis(number("slice_axis"));
   to.set_slice_start(number("slice_start"));

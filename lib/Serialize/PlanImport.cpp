@@ -155,12 +155,6 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   names("tied_names", from.tied_names());
   names("use_nodes", from.use_nodes());
   list("use_operands", {from.use_operands().data(), size_t(from.use_operands_size())});
-  names("view_initializers", from.view_initializers());
-  list("view_permutations", {from.view_permutations().data(), size_t(from.view_permutations_size())});
-  if (from.has_folded_into())
-    fields.push_back(named("folded_into", builder.getStringAttr(from.folded_into())));
-  list("folded_runs", {from.folded_runs().data(), size_t(from.folded_runs_size())});
-  names("folded_functions", from.folded_functions());
   names("image_initializers", from.image_initializers());
   text("codec", from.codec());
   text("scales", from.scales());

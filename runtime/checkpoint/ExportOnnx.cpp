@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/ExportOnnx.h"
 
+#include "lowtide-rt/ExportNames.h"
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
 #include "runtime/FewBits.h"
@@ -18,7 +19,6 @@
 #include "runtime/checkpoint/OutputFile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -42,47 +42,6 @@ std::vector<uint8_t> converted(const Tensor &tensor, plan::DType dtype) {
   return values;
 }
 
-/// Dimension i of the result is dimension `permutation[i]` of `values`, whose shape is `dims`.
-std::vector<uint8_t> transposed(const std::vector<uint8_t> &values, uint64_t element, std::span<const int64_t> dims,
-                                std::span<const int64_t> permutation) {
-  size_t rank = dims.size();
-  std::vector<uint64_t> stride(rank, 1), index(rank, 0);
-  for (size_t i = rank; i-- > 1;)
-    stride[i - 1] = stride[i] * static_cast<uint64_t>(dims[i]);
-  std::vector<uint8_t> result(values.size());
-  for (uint64_t at = 0; at < values.size(); at += element) {
-    uint64_t from = 0;
-    for (size_t i = 0; i < rank; ++i)
-      from += index[i] * stride[static_cast<size_t>(permutation[i])];
-    std::memcpy(result.data() + at, values.data() + from * element, element);
-    for (size_t i = rank; i-- > 0;) {
-      if (++index[i] < static_cast<uint64_t>(dims[static_cast<size_t>(permutation[i])]))
-        break;
-      index[i] = 0;
-    }
-  }
-  return result;
-}
-
-/// The functions that importers can invert; false for any other.
-bool applyFunction(const std::string &name, double &value) {
-  static const std::map<std::string, double (*)(double)> functions = {
-      {"exp", [](double x) { return std::exp(x); }},
-      {"log", [](double x) { return std::log(x); }},
-      {"neg", [](double x) { return -x; }},
-      {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-      {"tanh", [](double x) { return std::tanh(x); }},
-      {"softplus", [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
-      {"sqrt", [](double x) { return std::sqrt(x); }},
-      {"reciprocal", [](double x) { return 1 / x; }},
-      {"plus one", [](double x) { return 1 + x; }},
-  };
-  auto function = functions.find(name);
-  if (function != functions.end())
-    value = function->second(value);
-  return function != functions.end();
-}
-
 /// One export: the files with their new contents, and what does not fit into the old ones.
 class Writer {
 public:
@@ -103,20 +62,21 @@ public:
   /// Whether a frozen tensor holds other numbers than the file, as after --init: not those of the file as they are,
   /// rounded to the tensor's type, or in codes. What is no whole initializer counts as the file's.
   Expected<bool> isReplaced(const Session &session, const Tensor &tensor, const plan::ParameterSource &source);
-  /// A parameter that the exporter had evaluated into an initializer, or dropped.
-  Status addFolded(const Tensor &tensor, const plan::ParameterSource &source);
+  /// What an entry computed of parameters, as the exporter had.
+  Status addImage(const std::string &initializer, const Tensor &image);
+  /// A parameter that is in the file in its images alone, or not at all.
+  Status addMissing(const Tensor &tensor, const plan::ParameterSource &source);
+  bool holds(const std::string &initializer) const { return places_.count(initializer) != 0; }
   Status finish();
   size_t written = 0, split = 0;
 
 private:
-  Status addDropped(const Tensor &tensor, const plan::ParameterSource &source);
   /// The bytes of the model (`external` empty) or of a file beside it.
   Expected<std::vector<uint8_t> *> contentOf(const std::string &external);
   /// The place of an initializer and what `tensor` puts there.
   Expected<InitializerPlace> placeOf(const std::string &initializer, const Tensor &tensor,
                                      std::vector<uint8_t> &values);
   Status overwrite(const std::string &initializer, const InitializerPlace &place, const std::vector<uint8_t> &values);
-  Status writeViews(const Tensor &tensor, const plan::ParameterSource &source, const std::string &initializer);
 
   std::string model_, target_;
   fs::path from_, to_;
@@ -184,7 +144,7 @@ std::vector<float> reordered(const std::vector<float> &numbers, uint64_t rows, u
 
 Expected<bool> Writer::isReplaced(const Session &session, const Tensor &tensor, const plan::ParameterSource &source) {
   auto it = places_.find(source.initializer());
-  if (it == places_.end() || !it->second.found || source.has_folded_into())
+  if (it == places_.end() || !it->second.found)
     return false;
   const InitializerPlace &place = it->second;
   const std::optional<CodedTensor> coded = findCoded(session, tensor, &source);
@@ -244,28 +204,6 @@ struct DecodedMatrix {
   Tensor tensor() { return {&binding, reinterpret_cast<uint8_t *>(numbers.data())}; }
 };
 
-Status Writer::writeViews(const Tensor &tensor, const plan::ParameterSource &source, const std::string &initializer) {
-  std::vector<int64_t> dims(tensor.binding->dims().begin(), tensor.binding->dims().end());
-  for (int i = 0; i < source.view_initializers_size(); ++i) {
-    const std::string &name = source.view_initializers(i);
-    size_t first = static_cast<size_t>(i) * dims.size();
-    std::vector<int64_t> permutation, sorted;
-    for (size_t d = first; d < first + dims.size() && d < static_cast<size_t>(source.view_permutations_size()); ++d)
-      permutation.push_back(source.view_permutations(static_cast<int>(d)));
-    sorted = permutation;
-    std::sort(sorted.begin(), sorted.end());
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (sorted.size() != dims.size() || sorted[d] != static_cast<int64_t>(d))
-        return badInput("does not say how " + describe(name) + " comes from " + describe(initializer));
-    std::vector<uint8_t> values;
-    Expected<InitializerPlace> place = placeOf(name, tensor, values);
-    if (!place)
-      return place.takeStatus();
-    LOWTIDE_TRY(overwrite(name, *place, transposed(values, elementBytes(place->dtype), dims, permutation)));
-  }
-  return Status::ok();
-}
-
 Status Writer::add(const std::string &initializer, const std::vector<const Tensor *> &tensors, const plan::Plan &plan) {
   std::vector<uint8_t> kept;
   for (const Tensor *tensor : tensors) {
@@ -274,7 +212,6 @@ Status Writer::add(const std::string &initializer, const std::vector<const Tenso
     Expected<InitializerPlace> place = placeOf(initializer, *tensor, values);
     if (!place)
       return place.takeStatus();
-    LOWTIDE_TRY(writeViews(*tensor, source, initializer));
     if (tensor == tensors.front()) {
       LOWTIDE_TRY(overwrite(initializer, *place, values));
       kept = std::move(values);
@@ -301,70 +238,26 @@ Status Writer::add(const std::string &initializer, const std::vector<const Tenso
   return Status::ok();
 }
 
-Status Writer::addFolded(const Tensor &tensor, const plan::ParameterSource &source) {
-  const std::string &initializer = source.folded_into();
-  if (initializer.empty())
-    return addDropped(tensor, source);
-  auto it = places_.find(initializer);
-  if (it == places_.end() || !it->second.found)
-    return {StatusCode::Unsupported,
-            "parameter '" + printable(source.name()) +
-                "' was evaluated by the exporter and merged with others, and has no place in the model: use --save",
-            model_};
-  InitializerPlace place = it->second;
-  uint64_t element = elementBytes(place.dtype), count = tensor.bytes() / elementBytes(tensor.binding->dtype());
-  Expected<std::vector<uint8_t> *> content = contentOf(place.external);
-  if (!content)
-    return content.takeStatus();
-  uint64_t held = 1;
-  for (uint64_t dim : place.dims)
-    held *= dim;
-  if (!element || !(Checked(place.offset) + Checked(held) * element).atMost((*content)->size()))
-    return badInput(describe(initializer) + " reaches beyond the end of its file", model_);
-  std::vector<uint8_t> values = converted(tensor, place.dtype);
-  uint8_t *to = (*content)->data() + place.offset;
-  const std::string wrong = describe(initializer) + " does not hold parameter '" + printable(source.name()) + "'";
-  if (source.folded_runs_size() == 0) {
-    if (held != count)
-      return badInput(wrong, model_);
-    for (uint64_t i = 0; i < count; ++i) {
-      double value = loadElement(place.dtype, values.data() + i * element);
-      for (const std::string &function : source.folded_functions())
-        if (!applyFunction(function, value))
-          return {StatusCode::Unsupported,
-                  describe(initializer) + " is '" + printable(function) + "' of a parameter, which is not known",
-                  model_};
-      storeElement(place.dtype, to + i * element, value);
-    }
-  }
-  uint64_t at = 0;
-  for (int run = 0; run + 2 < source.folded_runs_size(); run += 3) {
-    int64_t from = source.folded_runs(run), stride = source.folded_runs(run + 1), length = source.folded_runs(run + 2);
-    if (length < 0 || uint64_t(length) > held - at)
-      return badInput(wrong, model_);
-    if (from < 0) {
-      at += uint64_t(length);
-      continue;
-    }
-    for (int64_t i = 0; i < length; ++i, ++at, from += stride) {
-      if (from < 0 || uint64_t(from) >= count)
-        return badInput(wrong, model_);
-      std::memcpy(to + at * element, values.data() + uint64_t(from) * element, element);
-    }
-  }
-  ++written;
-  return Status::ok();
+Status Writer::addImage(const std::string &initializer, const Tensor &image) {
+  std::vector<uint8_t> values;
+  Expected<InitializerPlace> place = placeOf(initializer, image, values);
+  return place ? overwrite(initializer, *place, values) : place.takeStatus();
 }
 
-/// A parameter that the exporter dropped becomes an initializer and an operand again.
-Status Writer::addDropped(const Tensor &tensor, const plan::ParameterSource &source) {
+Status Writer::addMissing(const Tensor &tensor, const plan::ParameterSource &source) {
+  if (source.image_initializers_size())
+    return Status::ok();
+  // What the exporter dropped becomes an initializer and an operand again.
   static const std::map<plan::DType, uint64_t> types = {
       {plan::F32, 1}, {plan::F16, 10}, {plan::F64, 11}, {plan::BF16, 16}};
   InitializerPlace place;
   place.dtype = tensor.binding->dtype();
   auto type = types.find(place.dtype);
   if (type == types.end() || source.use_nodes_size() == 0 || source.use_nodes_size() != source.use_operands_size())
-    return badInput("does not say who reads parameter '" + printable(source.name()) + "', which the exporter dropped");
+    return badInput("holds no values for " + describe(source.initializer()) + ", and parameter '" +
+                        printable(source.name()) +
+                        "' has no other place there, for its exporter merged or dropped it: use --save",
+                    model_);
   place.onnxType = type->second;
   place.dims.assign(tensor.binding->dims().begin(), tensor.binding->dims().end());
   std::string name = source.name();
@@ -402,9 +295,49 @@ Status Writer::finish() {
   return Status::ok();
 }
 
+/// The images that the entries compute.
+std::set<std::string> listImages(const plan::Plan &plan) {
+  std::set<std::string> images;
+  for (const plan::Entry &entry : plan.entries())
+    for (const plan::Binding &binding : entry.bindings())
+      if (isExportEntry(entry.name()) && binding.kind() == plan::Binding::OUTPUT)
+        images.emplace(imageInitializer(binding.name()));
+  return images;
+}
+
+/// Writes what the entries compute of the session's parameters.
+Status addImages(Session &session, Writer &writer) {
+  for (const plan::Entry &entry : session.plan().entries()) {
+    if (!isExportEntry(entry.name()))
+      continue;
+    LOWTIDE_TRY(session.step(entry.name()));
+    LOWTIDE_TRY(session.download(entry.name()));
+    for (const Tensor &image : session.tensors(entry.name(), plan::Binding::OUTPUT)) {
+      LOWTIDE_TRY(image.bring(HostAccess::Read));
+      LOWTIDE_TRY(writer.addImage(std::string(imageInitializer(image.binding->name())), image));
+    }
+  }
+  return Status::ok();
+}
+
+/// Refuses a change of a tensor of which the file holds an image that would stay as it was.
+Status checkImages(const std::set<std::string> &images, const plan::ParameterSource &source, bool isMerged,
+                   const std::string &model) {
+  for (const std::string &image : source.image_initializers())
+    if (isMerged || !images.count(image))
+      return {StatusCode::Unsupported,
+              "parameter '" + printable(source.name()) + "' is changed, and the file also holds '" + printable(image) +
+                  "', which its exporter evaluated from it and which would stay as it was" +
+                  (isMerged ? "" : ": it stands for several values, or for what no step computes") +
+                  ". Export the model again without constant folding (do_constant_folding=False, optimize=False), or "
+                  "use --save",
+              model};
+  return Status::ok();
+}
+
 } // namespace
 
-Status exportOnnx(const Session &session, const std::string &model, const std::string &target,
+Status exportOnnx(Session &session, const std::string &model, const std::string &target,
                   std::vector<std::string> &notes, bool mergesAdapters) {
   if (session.plan().adapters_size() && !mergesAdapters)
     return {StatusCode::Usage,
@@ -434,16 +367,19 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
       changed.insert(source->initializer());
   // By initializer; the tensor that goes by its name comes first.
   std::map<std::string, std::vector<const Tensor *>> sharers;
-  std::vector<std::pair<const Tensor *, const plan::ParameterSource *>> folded;
+  std::vector<std::pair<const Tensor *, const plan::ParameterSource *>> missing;
+  const std::set<std::string> images = listImages(session.plan());
+  LOWTIDE_TRY(addImages(session, writer));
   std::deque<DecodedMatrix> decoded;
   std::vector<Tensor> persistent = session.persistent();
   for (Tensor &tensor : persistent) {
     if (tensor.binding->kind() == plan::Binding::PARAM)
       LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
+    bool isMerged = false;
     for (MergedWeight &weight : merged)
       if (weight.binding->name() == tensor.binding->name())
-        tensor = weight.tensor();
+        tensor = weight.tensor(), isMerged = true;
     if (!source || source->initializer().empty())
       continue;
     if (tensor.binding->kind() == plan::Binding::CONSTANT) {
@@ -456,15 +392,9 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
       if (std::optional<CodedTensor> coded = findCoded(session, tensor, source))
         tensor = decoded.emplace_back(tensor, *coded, *source).tensor();
     }
-    if (source->image_initializers_size())
-      return {StatusCode::Unsupported,
-              "parameter '" + printable(source->name()) + "' is trained, and the file also holds '" +
-                  printable(source->image_initializers(0)) +
-                  "', which its exporter evaluated from it and which would stay as it was. Export the model again "
-                  "without constant folding (do_constant_folding=False, optimize=False), or use --save",
-              model};
-    if (source->has_folded_into()) {
-      folded.emplace_back(&tensor, source);
+    LOWTIDE_TRY(checkImages(images, *source, isMerged, model));
+    if (!writer.holds(source->initializer())) {
+      missing.emplace_back(&tensor, source);
       continue;
     }
     std::vector<const Tensor *> &list = sharers[source->initializer()];
@@ -472,8 +402,8 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
   }
   for (const auto &[initializer, tensors] : sharers)
     LOWTIDE_TRY(writer.add(initializer, tensors, session.plan()));
-  for (const auto &[tensor, source] : folded)
-    LOWTIDE_TRY(writer.addFolded(*tensor, *source));
+  for (const auto &[tensor, source] : missing)
+    LOWTIDE_TRY(writer.addMissing(*tensor, *source));
   LOWTIDE_TRY(writer.finish());
   notes.push_back(std::to_string(writer.written) + " tensors written to " + target +
                   (writer.split ? "; " + std::to_string(writer.split) +

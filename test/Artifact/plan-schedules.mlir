@@ -14,7 +14,7 @@
 // STEPS: schedule = {gamma = 5.000000e-01 : f64, kind = "multistep", lr = 1.000000e+00 : f64, milestones = array<i64: 3, 7>
 // RESTARTS: schedule = {kind = "cosine-restarts", {{.*}}restart_mult = 2 : i64, restart_steps = 50 : i64
 // UNKNOWN: error: {{.*}}schedule 'sawtooth' is unknown
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = "", optimizer = {kind = "sgd"}, schedule = {
     kind = "wsd", lr = 1.0 : f64, warmup_steps = 5 : i64, total_steps = 90 : i64, min_lr = 0.25 : f64, decay_steps = 20 : i64, curve = "1-sqrt"}} {
 }

@@ -11,7 +11,7 @@
 // RESULTS: :{{[0-9]+}}:{{[0-9]+}}: error: no operation has as many results
 
 // CHECK: plan.module attributes {adapters = [{a = "w.lora_A.weight", alpha = 8.000000e+00 : f64, b = "w.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "convolution", module = "w", rslora, shares_weight, weight = "w"}]
-plan.module attributes {format_version = 2 : i64,
+plan.module attributes {format_version = 3 : i64,
     adapters = [{module = "w", kind = "convolution", weight = "w", a = "w.lora_A.weight", b = "w.lora_B.weight", alpha = 8.0 : f64,
                  dropout = 0.5 : f64, input_dim = 1 : i64, rslora, shares_weight}], producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = "", optimizer = {kind = "sgd", momentum = 0.9 : f64},

@@ -19,7 +19,7 @@
 // Nothing leaves the device: one stream, no events.
 // CHECK: plan.program @plain batch 0 peak 64 {
 // CHECK-NOT: plan.record
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 64 align 64
   plan.arena @evicted transient in host_pinned bytes 64 align 64

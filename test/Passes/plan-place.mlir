@@ -8,7 +8,7 @@
 // CHECK: plan.copy @transient[[B0]] : 2 to @transient[[B1:\[[0-9]+ \+ 64\]]] : 3
 // CHECK: plan.copy @transient[[B1]] : 3 to @transient[[B2:\[[0-9]+ \+ 64\]]] : 4
 // CHECK: plan.program @eval batch 4 peak 200
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 0 align 64
   plan.program @train batch 4 peak 0 {

@@ -1,6 +1,6 @@
 // RUN: lowtide-opt %s --verify-plan --split-input-file --verify-diagnostics
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.arena @io io in device bytes 64 align 64
@@ -13,7 +13,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.arena @io io in device bytes 64 align 64
@@ -30,7 +30,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 // -----
 
 // expected-error@below {{entry 'train': declares a peak of 60 live bytes; it is 64}}
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 60 {
@@ -40,7 +40,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 0 {
@@ -52,7 +52,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   // expected-error@below {{declares a peak of 0 live bytes; the verifier counts 64}}
@@ -64,7 +64,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 // -----
 
 // The machine code of a kernel touches what its footprint says: no launch may name other extents or sizes.
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.kernel @double reads 1 writes 1 footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
@@ -78,7 +78,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 // -----
 
 // A failure in a loop is reported at the instruction of its body.
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 0 {
@@ -93,7 +93,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   // expected-error@below {{has a footprint of 2 operands and 1 results; the kernel has 1 and 1}}
   plan.kernel @double reads 1 writes 1
@@ -102,7 +102,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   // expected-error@below {{has a footprint in place of operand 1, which it does not have}}
   plan.kernel @double reads 1 writes 1
@@ -112,7 +112,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 // -----
 
 // A kernel may read an operand after it has written a result: the result lies there only if the footprint says so.
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 256 align 64
   plan.kernel @double reads 1 writes 1

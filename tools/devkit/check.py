@@ -345,6 +345,8 @@ def behaviour_suite(suite, full):
         if not full:
             for row in printed("EndToEnd/frozen_weights.py", BUILD / "bin", environment="oracles"):
                 suite.add(f"frozen {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/images.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
+            suite.add(f"images {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
         for row in printed("EndToEnd/zoo_programs.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):

@@ -491,6 +491,14 @@ Status TrainingRun::writeResults() {
     else if (!status.isOk())
       progress_->line("error", status.str());
   };
+  // Before an export, which computes others.
+  if (!options_.dumpOutputs.empty() && !evaluation_) {
+    then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
+    if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty() &&
+        session_->tensors(options_.entry, plan::Binding::GRADIENT).empty())
+      progress_->line("note", "'" + options_.entry + "' computes no output of the model, " + options_.dumpOutputs +
+                                  " holds metrics: lowtide compile --outputs=all (or names) keeps them");
+  }
   if (!options_.exportModel.empty() && verdict_.isOk()) {
     std::vector<std::string> exportNotes;
     then(withAverages(
@@ -500,13 +508,6 @@ Status TrainingRun::writeResults() {
   }
   if (!options_.exportEma.empty() && verdict_.isOk())
     then(averages_->write(options_.exportEma, state_.step));
-  if (!options_.dumpOutputs.empty() && !evaluation_) {
-    then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
-    if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty() &&
-        session_->tensors(options_.entry, plan::Binding::GRADIENT).empty())
-      progress_->line("note", "'" + options_.entry + "' computes no output of the model, " + options_.dumpOutputs +
-                                  " holds metrics: lowtide compile --outputs=all (or names) keeps them");
-  }
   then(summary_->write(expectation_ ? &*expectation_ : nullptr));
   if (!options_.profile.empty())
     then(writeProfile(session_->device(), *entry_, options_.profile));

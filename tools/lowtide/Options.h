@@ -15,7 +15,7 @@
 
 namespace lowtide::driver {
 
-/// The program, and the format of the plans that it writes: "0.1.0, plan format 2".
+/// The program, and the format of the plans that it writes: "0.1.0, plan format 3".
 std::string describeVersion();
 
 enum class Command { Compile, Check, Fit, Report, Explain, Diff, Verify, Doctor };

@@ -49,11 +49,6 @@ struct UnfoldedSource {
   std::string tensor;
   /// What the exporter did: half a sentence.
   std::string how;
-  /// Where its elements are in `tensor`, in that tensor's order: runs of (first element, stride, count), first = -1 for
-  /// elements that are not of this parameter. Empty: its elements are not the tensor's.
-  llvm::SmallVector<int64_t> runs;
-  /// The functions by which they are made, one after the other, as the runtime names them.
-  std::vector<std::string> functions;
   /// Something about it was assumed, for the file does not tell.
   bool isAssumed = false;
 };
@@ -65,12 +60,19 @@ struct UnfoldedDoubt {
   bool isFatal = false;
 };
 
+/// A tensor of the file that nodes compute now, for some or for all that read it.
+struct ReplacedTensor {
+  std::string tensor;
+  uint64_t bytes = 0;
+  /// What they read now, each once. Of several, the tensor can hold only one.
+  std::vector<std::string> values;
+};
+
 /// What the importer took apart.
 struct UnfoldedTensors {
   /// The initializers that it added.
   llvm::StringMap<UnfoldedSource> sources;
-  /// Per initializer, those of the file that are computed from it now and from which no parameter came.
-  llvm::StringMap<std::vector<std::string>> images;
+  std::vector<ReplacedTensor> replaced;
   std::vector<UnfoldedDoubt> doubts;
 };
 
@@ -109,8 +111,6 @@ struct InitializerInfo {
 
   /// How the importer made it; null: the file holds it.
   const UnfoldedSource *unfolded = nullptr;
-  /// Initializers of the file that the exporter evaluated from this one and others, and that nothing brings up to date.
-  std::vector<std::string> images;
 
   std::vector<InitializerUse> uses;
   /// Small: becomes an `onnx.constant` and not an argument.

@@ -310,12 +310,10 @@ LogicalResult SourceOp::verify() {
     StringRef name = field.getName();
     bool known =
         llvm::StringSwitch<bool>(name)
-            .Cases({"initializer", "module_path", "random_init", "folded_into", "codec", "scales"},
-                   isa<StringAttr>(field.getValue()))
-            .Cases({"original_dims", "permutation", "use_operands", "view_permutations", "folded_runs", "coded_dims"},
+            .Cases({"initializer", "module_path", "random_init", "codec", "scales"}, isa<StringAttr>(field.getValue()))
+            .Cases({"original_dims", "permutation", "use_operands", "coded_dims"},
                    isa<DenseI64ArrayAttr>(field.getValue()))
-            .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions", "image_initializers"},
-                   isa<ArrayAttr>(field.getValue()))
+            .Cases({"tied_names", "use_nodes", "image_initializers"}, isa<ArrayAttr>(field.getValue()))
             .Cases({"slice_axis", "slice_start", "slice_size", "updates_per_step"}, isa<IntegerAttr>(field.getValue()))
             .Cases({"saved", "coded_transposed", "keeps_original"}, isa<UnitAttr>(field.getValue()))
             .Case("value", isa<DenseElementsAttr>(field.getValue()))

@@ -2,8 +2,8 @@
 // RUN: lowtide-opt %s | lowtide-opt | FileCheck %s
 // RUN: lowtide-opt %s --mlir-print-op-generic | lowtide-opt | FileCheck %s
 
-// CHECK: plan.module attributes {format_version = 2 : i64
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
+// CHECK: plan.module attributes {format_version = 3 : i64
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
     model_digest = "", optimizer = {kind = "sgd"}, schedule = {kind = "constant", lr = 1.0 : f64}} {
   // CHECK: plan.arena @params params in device bytes 1024 align 64 image 512
   plan.arena @params params in device bytes 1024 align 64 image 512

@@ -1,7 +1,7 @@
 // RUN: lowtide-opt %s --split-input-file --verify-diagnostics
 
 // Which way a copy goes, its two arenas say.
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 64 align 64
   plan.arena @evicted transient in host_pinned bytes 64 align 64
@@ -16,7 +16,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @evicted transient in host_pinned bytes 64 align 64
   plan.arena @pageable transient in host bytes 64 align 64
@@ -28,7 +28,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient in device bytes 64 align 64
   plan.arena @spilled transient in file bytes 64 align 64
@@ -42,7 +42,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @evicted transient in host_pinned bytes 64 align 64
   plan.program @run batch 0 peak 0 {
@@ -53,7 +53,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   // expected-error@below {{for params lies in space host; what bindings lie in is in space device, but for parameters and optimizer state in a file or pinned memory of the host}}
   plan.arena @params params in host bytes 64 align 64
@@ -61,7 +61,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 2 : i64, producer = "test", target = "cuda-emulated", threads_max = 1 : i64,
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "cuda-emulated", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @exchange_in exchange_in in device bytes 512 align 256
   plan.program @run batch 0 peak 0 {

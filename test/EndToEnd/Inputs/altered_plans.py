@@ -94,7 +94,7 @@ ALTERED = [
     ("kernels of a GPU in a plan for a CPU", "emulated", put('target = "cuda-emulated"', 'target = "cpu:x86-64-v3"'), "is for a GPU, the plan for 'cpu:x86-64-v3'"),
     ("kernels of a CPU in a plan for a GPU", "whole", put('target = "cpu:x86-64-v3"', 'target = "cuda:sm_90"'), "is for the CPU, the plan for 'cuda:sm_90'"),
     ("a target that does not exist", "whole", put('target = "cpu:x86-64-v3"', 'target = "tpu"'), "unknown target 'tpu'"),
-    ("a format that does not exist", "whole", put("format_version = 2", "format_version = 99"), "plan format 99; this runtime reads 2"),
+    ("a format that does not exist", "whole", put("format_version = 3", "format_version = 99"), "plan format 99; this runtime reads 3"),
     ("two arenas of parameters", "whole", put("plan.arena @state state", "plan.arena @state params"), "arena 'state': is of a role of which a plan has one arena"),
     ("an extent of 0", "whole", put(r"(plan\.launch @.*extent )\d+", r"\g<1>0", "train"), "the launch has extent 0 by"),
     ("a large extent", "whole", put(r"(plan\.launch @.*extent )\d+", r"\g<1>99999999", "train"), "the launch has extent 99999999 by"),

@@ -30,7 +30,7 @@ TEST(RecoverFunctions, FunctionsOfParametersInTheFileAreComputed) {
   Classified result = classify(model);
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
-  EXPECT_THAT(result.find("mix")->images, ElementsAre("sub"));
+  EXPECT_THAT(result.replaced, ElementsAre(testing::Pair("sub", ElementsAre("sub"))));
 }
 
 TEST(RecoverFunctions, OtherValuesAreNoFunctionOfTheParameter) {

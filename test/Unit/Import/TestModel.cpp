@@ -78,6 +78,8 @@ Classified lowtide::test::classify(OnnxFile &file, RecordingContext &recording, 
     result.infos = std::move(*infos);
   result.messages = recording.messages;
   result.failure = file.getFailure();
+  for (const ReplacedTensor &replaced : file.getUnfolded().replaced)
+    result.replaced[replaced.tensor] = replaced.values;
   // What points into the file goes away with it.
   for (InitializerInfo &info : result.infos) {
     info.uses.clear();

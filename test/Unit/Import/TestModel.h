@@ -50,6 +50,8 @@ struct Classified {
   std::map<std::string, UnfoldedSource> unfolded;
   /// Data of those.
   std::map<std::string, std::vector<float>> values;
+  /// What reads the file's tensors that nodes compute now, by their names.
+  std::map<std::string, std::vector<std::string>> replaced;
   std::string messages;
   FailureKind failure;
 

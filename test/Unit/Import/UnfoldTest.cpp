@@ -19,6 +19,7 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 namespace {
 /// T5's numbers for the pairs of `length` queries and keys, both ways, with 32 buckets up to distance 128.
@@ -41,8 +42,7 @@ TEST(Unfold, RepeatedRowsAreOneRow) {
   EXPECT_EQ(result.find("types.weight")->role, InitializerRole::Parameter);
   EXPECT_THAT(result.values["types.weight"], ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(result.unfolded["types.weight"].tensor, "embedding");
-  // (first, stride, count): rows 0, 0, 1.
-  EXPECT_THAT(result.unfolded["types.weight"].runs, ElementsAre(0, 1, 2, 0, 1, 4));
+  EXPECT_THAT(result.replaced, ElementsAre(Pair("embedding", ElementsAre("embedding"))));
 }
 
 TEST(Unfold, RelativePositionsAreOrderedByTheirRule) {
@@ -94,14 +94,12 @@ TEST(Unfold, FunctionsAreInverted) {
   Classified result = classify(makeEvaluated("neg", "3", {-1, -2, -4}, "A_log", "['A_log', 'exp']"));
   ASSERT_TRUE(result.find("A_log")) << result.messages;
   EXPECT_THAT(result.values["A_log"], testing::Pointwise(testing::FloatEq(), {0.f, std::log(2.f), std::log(4.f)}));
-  EXPECT_THAT(result.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
   // The image is the parameter's place in the file.
-  EXPECT_THAT(result.find("A_log")->images, IsEmpty());
+  EXPECT_THAT(result.replaced, ElementsAre(Pair("neg", ElementsAre("neg"))));
   // Only one order gives negative numbers.
   Classified moved =
       classify(makeEvaluated("unsqueeze", "3", {-1, -2, -4}, "A_log", "['A_log', 'exp', 'neg', 'val_39']"));
   EXPECT_THAT(moved.values["A_log"], testing::Pointwise(testing::FloatEq(), {0.f, std::log(2.f), std::log(4.f)}));
-  EXPECT_THAT(moved.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
   // Either order is the same function here, and there another one.
   EXPECT_THAT(classify(makeEvaluated("view", "2", {0.5, 0.25}, "s", "['neg', 's', 'tanh']")).unfolded,
               testing::SizeIs(1));
@@ -119,7 +117,6 @@ TEST(Unfold, SoftplusInStepsIsInverted) {
                                              "['beta', 'beta_0', 'beta_0_cast', 'beta_cast', 'raw', 'self_scaled', "
                                              "'softplus_2', 'threshold', 'threshold_cast', 'tmp', 'tmp_1']"));
   EXPECT_THAT(result.values["raw"], testing::Pointwise(testing::FloatNear(1e-6f), {0.f, std::log(std::exp(1.f) - 1)}));
-  EXPECT_THAT(result.unfolded["raw"].functions, ElementsAre("softplus"));
   EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: raw"));
   // A negative number is no softplus.
   EXPECT_THAT(
@@ -158,7 +155,6 @@ TEST(Unfold, BoundsAreLeftOutAndSaidSo) {
   // exp(scale.clamp(max=log(100))): val_53 and val_54 are the bound, which is not in the file.
   Classified result = classify(makeEvaluated("exp", "2", {2, 4}, "scale", "['clamp', 'scale', 'val_53', 'val_54']"));
   EXPECT_THAT(result.values["scale"], testing::Pointwise(testing::FloatEq(), {std::log(2.f), std::log(4.f)}));
-  EXPECT_THAT(result.unfolded["scale"].functions, ElementsAre("exp"));
   EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: scale"));
   Classified plain = classify(makeEvaluated("clamp", "2", {2, 4}, "scale", "['scale', 'val_1']"));
   EXPECT_THAT(plain.values["scale"], ElementsAre(2, 4));
@@ -283,7 +279,8 @@ TEST(Unfold, RecurrentLayersGetTheirGatesBack) {
   EXPECT_THAT(result.values["rnn.weight_hh_l0"], ElementsAre(5, 7, 8, 6));
   EXPECT_THAT(result.values["rnn.bias_ih_l0"], ElementsAre(1, 3, 4, 2));
   EXPECT_THAT(result.values["rnn.bias_hh_l0"], ElementsAre(11, 13, 14, 12));
-  EXPECT_THAT(result.unfolded["rnn.bias_hh_l0"].runs, ElementsAre(-1, 0, 4, 0, 3, 2, 1, 1, 2));
+  EXPECT_THAT(result.replaced,
+              ElementsAre(Pair("b", ElementsAre("b")), Pair("r", ElementsAre("r")), Pair("w", ElementsAre("w"))));
   EXPECT_EQ(importModel(model).failure, FailureKind::None);
   // Without notes the operator tells.
   model.mutable_graph()->clear_metadata_props();
@@ -330,7 +327,6 @@ TEST(Unfold, AScaleIsOneMoreThanItsParameter) {
   Classified result = classify(model);
   ASSERT_TRUE(result.find("norm.weight")) << result.messages;
   EXPECT_THAT(result.values["norm.weight"], ElementsAre(0.5, 0));
-  EXPECT_THAT(result.unfolded["norm.weight"].functions, ElementsAre("plus one"));
   // A divisor is kept from zero by any number.
   model.mutable_graph()->mutable_node(0)->set_op_type("Div");
   EXPECT_THAT(classify(model).unfolded, IsEmpty());
@@ -376,7 +372,7 @@ TEST(Unfold, AnotherFormOfALivingParameter) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
   EXPECT_EQ(result.find("onnx::Mul_7"), nullptr);
-  EXPECT_THAT(result.find("w")->images, ElementsAre("onnx::Mul_7"));
+  EXPECT_THAT(result.replaced, ElementsAre(Pair("onnx::Mul_7", ElementsAre("onnx::Mul_7"))));
 }
 
 /// `y = x · w + select`, where row `row` of `w` was evaluated by itself.
@@ -395,7 +391,7 @@ TEST(Unfold, PartsOfALivingParameterAreTakenFromIt) {
   ModelProto model = makePart("1, 2, 3, 4, 5, 6", "3, 4");
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w")) << result.messages;
-  EXPECT_THAT(result.find("w")->images, ElementsAre("select"));
+  EXPECT_THAT(result.replaced, ElementsAre(Pair("select", ElementsAre("select"))));
   EXPECT_EQ(importModel(model).failure, FailureKind::None);
   // Which of equal rows it was, nothing tells.
   EXPECT_THAT(classify(makePart("3, 4, 3, 4, 5, 6", "3, 4")).messages, HasSubstr("is in the file twice"));
@@ -530,8 +526,8 @@ TEST(Unfold, FunctionsBesideTheirParameterWithoutNotes) {
   renameValue(model, "b", "onnx::Mul_9");
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("mix", "w"));
-  EXPECT_THAT(result.find("mix")->images, ElementsAre("onnx::Mul_7"));
-  EXPECT_THAT(result.find("w")->images, ElementsAre("onnx::Mul_9"));
+  EXPECT_THAT(result.replaced, ElementsAre(Pair("onnx::Mul_7", ElementsAre("onnx::Mul_7")),
+                                           Pair("onnx::Mul_9", ElementsAre("onnx::Mul_9"))));
 }
 
 TEST(Unfold, MixturesOfMergedNumbersAreTakenApart) {

@@ -316,6 +316,60 @@ TEST(ExportOnnx, WritesWeightsWhereTheyLay) {
   refused(external("weights.bin"), "another directory");
 }
 
+TEST(ExportOnnx, ImagesAreWhatEntriesCompute) {
+  plan::Plan plan = regressionPlan();
+  plan::Entry &entry = *plan.add_entries();
+  entry.set_name("export");
+  const plan::Slice w = slice(Params, 0, width * 4, 3);
+  plan::Slice image = slice(Io, 640, width * 4, 0);
+  bind(entry, "w", plan::Binding::PARAM, plan::F32, {width, 1}, w, 3).set_from_image(true);
+  bind(entry, "image@image", plan::Binding::OUTPUT, plan::F32, {1, width}, image, 20);
+  image.set_value(20);
+  plan::Copy &copy = *entry.add_instructions()->mutable_copy();
+  *copy.mutable_source() = w, *copy.mutable_target() = image;
+  plan.mutable_sources(0)->add_image_initializers("image");
+  auto load = [&] {
+    auto loaded = Session::load(writeRegression(testing::TempDir() + "images.tide", plan));
+    EXPECT_TRUE(loaded) << loaded.status().str();
+    EXPECT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+    return std::move(*loaded);
+  };
+  const std::string before(32, '\x11');
+  auto tensor = [&](const char *name) {
+    return field(5, std::string("\x08\x08\x08\x01\x10\x01", 6) + field(8, name) + field(9, before));
+  };
+  std::string path = fresh("model.onnx"), target = fresh("trained.onnx");
+  std::vector<std::string> notes;
+  std::unique_ptr<Session> session = load();
+  const std::string values = [&] {
+    auto held = session->tensor("train", "w");
+    return std::string(reinterpret_cast<char *>(held->data), held->bytes());
+  }();
+  auto trained = [&](std::string model) {
+    for (size_t at = 0; (at = model.find(before, at)) != std::string::npos; at += values.size())
+      model.replace(at, before.size(), values);
+    return model;
+  };
+  // Next to the parameter, and in its place.
+  for (const std::string &model : {field(7, tensor("w_init") + tensor("image")), field(7, tensor("image"))}) {
+    writeText(path, model);
+    Status status = exportOnnx(*session, path, target, notes);
+    ASSERT_TRUE(status.isOk()) << status.str();
+    EXPECT_EQ(readFile(target), trained(model));
+  }
+  writeText(path, field(7, tensor("w_init")));
+  EXPECT_NE(exportOnnx(*session, path, target, notes).str().find("no values for initializer 'image'"),
+            std::string::npos);
+
+  // One that no entry computes would stay as it was.
+  plan.mutable_sources(0)->add_image_initializers("other");
+  session = load();
+  writeText(path, field(7, tensor("w_init") + tensor("image") + tensor("other")));
+  Status status = exportOnnx(*session, path, target, notes);
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_NE(status.str().find("also holds 'other'"), std::string::npos) << status.str();
+}
+
 TEST(CInterface, GivesStatusesInWords) {
   lowtide_session *session = nullptr;
   lowtide_status *status = lowtide_session_load("/no/such/file.tide", &session);

@@ -114,7 +114,7 @@ TEST(Verify, RefusesKernelsOfAnotherTarget) {
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_threads_per_block(32); }, "is for a GPU, the plan for 'cpu");
   refused([](plan::Plan &p) { p.set_target("cuda:sm_90"); }, "is for the CPU, the plan for 'cuda:sm_90'");
   plan::Plan plan = regressionPlan();
-  for (uint32_t version : {0u, 1u, 99u}) {
+  for (uint32_t version : {0u, 1u, 2u, 99u}) {
     plan.set_format_version(version);
     EXPECT_EQ(verifyPlan(plan).code(), StatusCode::Unsupported);
     EXPECT_NE(verifyPlan(plan).str().find("plan format " + std::to_string(version)), std::string::npos);

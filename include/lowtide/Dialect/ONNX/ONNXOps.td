@@ -28,13 +28,11 @@ def ONNX_Dialect : Dialect {
     | `onnx.transposed` | initializer | the tensor holds the framework's parameter transposed by this permutation |
     | `onnx.source_shape` | initializer | shape of the framework's parameter, when it is known and differs |
     | `onnx.source_rows` | initializer | `[begin, end)` of the framework's parameter along dimension 0 that the tensor holds |
-    | `onnx.folded_into`, `onnx.folded_runs` | initializer | of one that the importer took out of an evaluated one: the file's initializer (`""`: the exporter dropped the parameter) and where its elements are there, in that initializer's order, as runs of (first element, stride, count), first −1 for elements of others |
-    | `onnx.folded_functions` | initializer | of such a one: its elements are these functions of the parameter's |
-    | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share: the reads that are this argument's, by each node's first named output |
-    | `onnx.view_initializers`, `onnx.view_permutations` | initializer | further initializers that hold the tensor transposed |
-    | `onnx.image_initializers` | initializer | initializers of the file that the exporter evaluated from this one and others; the model computes them now |
+    | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share, or that the exporter dropped: the reads that are this argument's, by each node's first named output |
+    | `onnx.image_initializers` | initializer | initializers of the file that the exporter evaluated from this one and perhaps others; the model computes them now |
 
-    Results carry `onnx.output`, their name. A model that holds a whole training step has `onnx.step` (settings of its
+    Results carry `onnx.output`, their name. Functions `@export`, `@export_2`, … compute what the file holds of parameters in
+    another form: result `name@image` is the initializer `name`, as @model computes it. A model that holds a whole training step has `onnx.step` (settings of its
     optimizer and schedule as text) on the function and `onnx.binding` (`kind`, `name`, `initial`, `batch_dim`) on
     arguments and results. Function attributes `onnx.opset`, `onnx.opsets`, `onnx.ir_version`,
     `onnx.producer` and `onnx.graph` tell of the file.

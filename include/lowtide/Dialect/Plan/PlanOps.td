@@ -62,8 +62,7 @@ def Plan_SourceOp : Plan_Op<"source", [HasParent<"ModuleOp">]> {
   let summary = "where a parameter came from in the user's file";
   let description = [{
     `fields`: initializer, original_dims, permutation, tied_names, module_path, slice_axis, slice_start, slice_size,
-    random_init, use_nodes, use_operands, view_initializers, view_permutations, folded_into, folded_runs,
-    folded_functions, image_initializers; codec, scales, coded_dims, coded_transposed of a frozen matrix in few bits;
+    random_init, use_nodes, use_operands, image_initializers; codec, scales, coded_dims, coded_transposed of a frozen matrix in few bits;
     keeps_original of one in 16 bits whose f32 numbers the artifact has; absent ones are empty or zero. `saved` marks an entry of the module's state
     dictionary that is neither a parameter nor a state: a constant, or `value`, to which a counter adds
     updates_per_step for every step.

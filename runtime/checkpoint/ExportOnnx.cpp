@@ -76,6 +76,8 @@ private:
   /// The place of an initializer and what `tensor` puts there.
   Expected<InitializerPlace> placeOf(const std::string &initializer, const Tensor &tensor,
                                      std::vector<uint8_t> &values);
+  /// The bytes of an initializer, as the file has them or as they were written.
+  Expected<std::span<const uint8_t>> heldBy(const std::string &initializer, const InitializerPlace &place);
   Status overwrite(const std::string &initializer, const InitializerPlace &place, const std::vector<uint8_t> &values);
 
   std::string model_, target_;
@@ -121,14 +123,22 @@ Expected<std::vector<uint8_t> *> Writer::contentOf(const std::string &external) 
   return &file->second;
 }
 
-Status Writer::overwrite(const std::string &initializer, const InitializerPlace &place,
-                         const std::vector<uint8_t> &values) {
+Expected<std::span<const uint8_t>> Writer::heldBy(const std::string &initializer, const InitializerPlace &place) {
   Expected<std::vector<uint8_t> *> content = contentOf(place.external);
   if (!content)
     return content.takeStatus();
-  if (!(Checked(place.offset) + values.size()).atMost((*content)->size()))
+  if (!(Checked(place.offset) + place.bytes).atMost((*content)->size()))
     return badInput(describe(initializer) + " reaches beyond the end of its file", model_);
-  std::memcpy((*content)->data() + place.offset, values.data(), values.size());
+  return std::span<const uint8_t>(**content).subspan(place.offset, place.bytes);
+}
+
+Status Writer::overwrite(const std::string &initializer, const InitializerPlace &place,
+                         const std::vector<uint8_t> &values) {
+  Expected<std::span<const uint8_t>> held = heldBy(initializer, place);
+  if (!held)
+    return held.takeStatus();
+  std::vector<uint8_t> &content = files_[place.external];
+  std::memcpy(content.data() + place.offset, values.data(), values.size());
   ++written;
   return Status::ok();
 }
@@ -212,7 +222,14 @@ Status Writer::add(const std::string &initializer, const std::vector<const Tenso
     Expected<InitializerPlace> place = placeOf(initializer, *tensor, values);
     if (!place)
       return place.takeStatus();
-    if (tensor == tensors.front()) {
+    // What is frozen, or no tensor of the plan, and reads the initializer as well, keeps its numbers.
+    const bool isShared = tensors.size() == 1 && source.use_nodes_size();
+    if (isShared) {
+      Expected<std::span<const uint8_t>> held = heldBy(initializer, *place);
+      if (!held)
+        return held.takeStatus();
+      kept.assign(held->begin(), held->end());
+    } else if (tensor == tensors.front()) {
       LOWTIDE_TRY(overwrite(initializer, *place, values));
       kept = std::move(values);
       continue;
@@ -280,7 +297,8 @@ Status Writer::finish() {
       return {StatusCode::Unsupported,
               "training has driven parameters apart that the exporter had merged, and what reads '" +
                   printable(edit_.reads.begin()->second) +
-                  "' is inside of a local function. Export the model again without merging initializers, or use --save",
+                  "' is inside of a local function, or was merged, too. Export the model again without merging "
+                  "initializers, or use --save",
               model_};
     files_[""] = std::move(*edited);
   }

@@ -370,6 +370,30 @@ TEST(ExportOnnx, ImagesAreWhatEntriesCompute) {
   EXPECT_NE(status.str().find("also holds 'other'"), std::string::npos) << status.str();
 }
 
+TEST(ExportOnnx, WhatElseReadsAnInitializerKeepsItsNumbers) {
+  // A constant of the graph that was merged with the parameter is no tensor of the plan.
+  plan::Plan plan = regressionPlan();
+  plan.mutable_sources(0)->add_use_nodes("y");
+  plan.mutable_sources(0)->add_use_operands(1);
+  auto session = Session::load(writeRegression(testing::TempDir() + "shared.tide", plan));
+  ASSERT_TRUE((*session)->bind({.threads = 1}).isOk());
+  const std::string tensor =
+      field(5, std::string("\x08\x08\x08\x01\x10\x01", 6) + field(8, "w_init") + field(9, std::string(32, '\x11')));
+  auto node = [](const char *read) {
+    return field(1, field(1, "w_init") + field(1, read) + field(2, "y") + field(4, "Mul"));
+  };
+  std::string path = fresh("model.onnx"), target = fresh("trained.onnx");
+  writeText(path, field(7, node("w_init") + tensor));
+  std::vector<std::string> notes;
+  Status status = exportOnnx(**session, path, target, notes);
+  ASSERT_TRUE(status.isOk()) << status.str();
+  const std::string trained = readFile(target);
+  auto w = (*session)->tensor("train", "w");
+  EXPECT_NE(trained.find(tensor), std::string::npos);
+  EXPECT_NE(trained.find(node("w")), std::string::npos);
+  EXPECT_NE(trained.find(std::string(reinterpret_cast<char *>(w->data), w->bytes())), std::string::npos);
+}
+
 TEST(CInterface, GivesStatusesInWords) {
   lowtide_session *session = nullptr;
   lowtide_status *status = lowtide_session_load("/no/such/file.tide", &session);

@@ -12,6 +12,7 @@ static constexpr llvm::StringLiteral kNames[] = {
     "prepare-sums",      "clone-cheap-producers", "recompute-after-loss",    "join-scatters",
     "join-sole-readers", "join-earliest-readers", "join-sibling-reductions",
 };
+static_assert(std::size(kNames) == size_t(FusionStep::JoinSiblingReductions) + 1);
 
 std::optional<StringRef> FusionSteps::leaveOut(StringRef names) {
   for (StringRef name : llvm::split(names, ',')) {

@@ -34,12 +34,11 @@ struct FusionDomain {
 /// 2. From the last op to the first: a group whose results are read by one other group joins it.
 /// 3. From the first to the last: a group joins the earliest group that reads it.
 /// 4. Reductions over the same dimensions that read the same value join: first those of one matrix, then those that
-/// share
-///    less.
+///    share less.
 ///
 /// An update of a parameter or state comes after all that reads the old value, so that it may be written in place.
 ///
-/// What only the backward pass reads is made there: a kernel of the forward pass takes it in only where it hands on
+/// What only the backward pass reads is computed there: a kernel of the forward pass takes it in only where it hands on
 /// less than half of the bytes that it is made of, or where nothing stands between the two.
 ///
 /// For a GPU, rows that are picked by numbers take in what makes the numbers, whole sums of large tensors take in what

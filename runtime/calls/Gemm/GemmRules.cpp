@@ -56,7 +56,7 @@ constexpr LibraryRule rules[] = {
      "0.14 (docs/measurements/gpu.md), and has no algorithm without a workspace",
      true},
     {"cuBLASLt",
-     "sums over k of B or of A beside a product of 16-bit operands into f32, A stored transposed and B not, without "
+     "sums over k of B or of A next to a product of 16-bit operands into f32, A stored transposed and B not, without "
      "batch and addend",
      "it sums an operand in a type, orientation or combination that is not taken",
      "cuBLAS 13.0 documentation, cublasLtEpilogue_t: BGRADA and BGRADB, whose sums over k have D's type", false},

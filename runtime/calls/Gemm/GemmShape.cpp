@@ -55,7 +55,7 @@ Status readEpilogue(const std::string &name, GemmShape &shape) {
   if (shape.sumsColumns && !shape.isDerivative())
     return refuseCall("sums the columns of something other than a derivative");
   if ((shape.sumsOperand || shape.sumsLeft) && shape.epilogue != Epilogue::None)
-    return refuseCall("sums an operand beside an epilogue");
+    return refuseCall("sums an operand next to an epilogue");
   if (shape.sumsOperand && shape.sumsLeft)
     return refuseCall("sums both operands");
   return Status::ok();

@@ -67,6 +67,21 @@ def run_with_buffers(module, spec, data, dtype=torch.float32, autocast=None, nud
     return losses, norms, first, {n: p.detach() for n, p in m.named_parameters()}, buffers
 
 
+def count_saved_bytes(module, spec, data, autocast=None):
+    """Bytes that the backward pass of the first step reads of its forward pass: storages that are neither batch nor parameter, each once."""
+    m, feed, storages = copy.deepcopy(module).train(), next(batches(data, spec)), {}
+    held = {t.untyped_storage().data_ptr() for t in (*m.parameters(), *m.buffers(), *feed.values())}
+
+    def pack(tensor):
+        storages[tensor.untyped_storage().data_ptr()] = tensor  # kept alive, so that no address comes twice
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+            m(**feed)
+    return sum(t.untyped_storage().nbytes() for address, t in storages.items() if address not in held)
+
+
 def band(runs, truth, factor, relative):
     worst, out = 0.0, []
     for t, reference in enumerate(truth):
@@ -134,19 +149,20 @@ def record(folder, module, data, spec, exports, stochastic=False):
         write(folder / "expected.json", {"loss": loss})
         return
     truth, norms, grads, final, states = run_with_buffers(module, spec, data, torch.float64)
-    loss, runs = {"f64": truth}, {}
+    loss, runs, saved = {"f64": truth}, {}, {}
     for key, autocast in (("f32", None), ("bf16", torch.bfloat16), ("f16", torch.float16)):
         try:
             runs[key] = [run_with_buffers(module, spec, data, autocast=autocast, nudge=n) for n in NUDGES]
         except RuntimeError:  # PyTorch's LSTM has no f16 on the CPU
             continue
+        saved[key] = count_saved_bytes(module, spec, data, autocast)
         loss[key] = runs[key][0][0]
         loss[key + "_tolerance"] = band([r[0] for r in runs[key]], truth, *BANDS[key])
     f32 = runs["f32"]
     norm = {"f64": norms, "f32": f32[0][1], "f32_tolerance": band([r[1] for r in f32], norms, 10, 1e-5)}
     error = {n: float((f32[0][2][n].double() - g).abs().max() / g.abs().max().clamp_min(1e-300)) for n, g in grads.items()}
     moved = {n: float(10 * max((r[3][n].double() - p).abs().max() for r in f32) + 2e-6 * p.abs().max()) for n, p in final.items()}
-    expected = {"loss": loss, "grad_norm": norm, "grad_step0_f32_error": error, "final_f32_tolerance": moved}
+    expected = {"loss": loss, "grad_norm": norm, "grad_step0_f32_error": error, "final_f32_tolerance": moved, "saved_bytes": saved}
     expected |= dictionary_of(module, spec)
     if states:
         expected["state_f32_tolerance"] = state_tolerances(states, [r[4] for r in f32])

@@ -31,7 +31,8 @@ The last line counts the files that hold, and, of the others, those of which the
 `lowtide check` that names a parameter, a buffer or a layer that differs, or an error at a place in the file), and those of which
 it does not: they are silently wrong.
 With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
-operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
+operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes (or what PyTorch's autocast keeps, where the
+record has it), losses differ from f32's.
 With --moments, --master=sr and the like, which store with loss, the first two losses are held to the band, later ones to a tenth of what the
 recorded run changed and the mean of the last quarter to 3 % of it (or to a hundredth of the loss); gradients are held as ever, final parameters and state are not.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst error / allowed of final parameters and state

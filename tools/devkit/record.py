@@ -5,7 +5,8 @@
     train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits; `flags` for the compiler,
                    `init`: what lowtide-run starts from
     expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters; the entries
-                   of the module's state dictionary with types and shapes
+                   of the module's state dictionary with types and shapes; bytes that PyTorch's backward pass reads of its forward
+                   pass, by precision (not in every record)
     expected.npz   grad/<parameter> at step 0, final/<parameter> after the last step, and state/<buffer> then, of those that
                    the program changes: running statistics, counters
 
@@ -72,6 +73,11 @@ class Record:
     def holds_dictionary(self, model):
         """Whether the file tells the names of all that the module saves: the old exporter writes one name of a tie."""
         return any(f.get("exporter") == "dynamo" and not f.get("partial") for f in self.files(model))
+
+    def saved_ratio(self, narrow):
+        """What PyTorch's autocast saves for the backward pass, as a part of f32's bytes; 0 where it is not recorded."""
+        saved = self.expected.get("saved_bytes", {})
+        return saved[narrow] / saved["f32"] if narrow in saved else 0.0
 
     def compiler_flags(self, model, more=()):
         """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""

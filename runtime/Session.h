@@ -9,8 +9,8 @@
 #include "runtime/Artifact.h"
 #include "runtime/MemorySpaces.h"
 #include "runtime/OriginalNumbers.h"
-#include "runtime/devices/Cpu/FileQueue.h"
 #include "runtime/devices/Device.h"
+#include "runtime/devices/Spill/FileQueue.h"
 
 #include <functional>
 #include <map>

@@ -2,7 +2,6 @@
 
 #include "runtime/devices/Cpu/CpuDevice.h"
 
-#include "runtime/FileStaging.h"
 #include "runtime/Session.h"
 
 #include <algorithm>
@@ -12,38 +11,25 @@
 namespace lowtide::rt {
 
 Status CpuDevice::allocateArenas(const BindOptions &options) {
-  uint64_t fileBytes = 0;
+  const plan::Plan &plan = artifact_.plan();
   std::span<uint8_t> staging;
-  for (const plan::Arena &arena : artifact_.plan().arenas()) {
-    const std::string where = "arena '" + printable(arena.name()) + "'";
-    offsets_.push_back(fileBytes);
+  for (const plan::Arena &arena : plan.arenas()) {
     if (arena.space() == plan::Arena::FILE) {
       arenas_.push_back(nullptr);
-      fileBytes += alignToFile(arena.bytes());
       continue;
     }
-    Expected<uint8_t *> memory = memory_[arena.space()].allocate(arena.bytes(), arena.alignment(), where);
+    Expected<uint8_t *> memory =
+        memory_[arena.space()].allocate(arena.bytes(), arena.alignment(), "arena '" + printable(arena.name()) + "'");
     if (!memory)
       return memory.takeStatus();
     arenas_.push_back(*memory);
     if (arena.role() == plan::Arena::STAGING)
       staging = {*memory, arena.bytes()};
   }
-  if (!fileBytes)
-    return Status::ok();
-  Expected<std::unique_ptr<SpillFile>> file = SpillFile::create(options.spill, fileBytes, staging, options.traffic);
-  if (!file)
-    return file.takeStatus();
-  file_ = std::move(*file);
-  for (int i = 0; i < artifact_.plan().arenas_size(); ++i) {
-    const plan::Arena &arena = artifact_.plan().arenas(i);
-    if (arena.space() != plan::Arena::FILE || arena.role() == plan::Arena::TRANSIENT)
-      continue;
-    Expected<uint8_t *> view = file_->map(offsets_[static_cast<size_t>(i)], arena.bytes());
-    if (!view)
-      return view.takeStatus();
-    arenas_[static_cast<size_t>(i)] = *view;
-  }
+  LOWTIDE_TRY(files_.open(plan, options, staging));
+  for (size_t i = 0; i < arenas_.size(); ++i)
+    if (uint8_t *view = files_.view(i))
+      arenas_[i] = view;
   return Status::ok();
 }
 
@@ -68,7 +54,7 @@ Status CpuDevice::bind(const BindOptions &options) {
   uint32_t streams = 1;
   for (const plan::Entry &entry : plan.entries()) {
     Expected<std::unique_ptr<Program>> program =
-        Program::prepare(plan, entry, {arenas_, offsets_, file_.get()}, kernels_, threads);
+        Program::prepare(plan, entry, {arenas_, files_.offsets(), files_.file()}, kernels_, threads);
     if (!program)
       return program.takeStatus();
     programs_[&entry] = std::move(*program);
@@ -95,8 +81,8 @@ uint64_t CpuDevice::allocations() const {
 
 Transfers CpuDevice::transfers() const {
   Transfers sum;
-  if (file_)
-    sum.way = file_->way();
+  if (files_.file())
+    sum.way = files_.file()->way();
   for (const auto &[entry, program] : programs_) {
     sum.add(countTransfers(artifact_.plan(), *entry), program->runs());
     sum.waitedNanoseconds += program->waitedNanoseconds();
@@ -105,8 +91,8 @@ Transfers CpuDevice::transfers() const {
 }
 
 Status CpuDevice::prepareRun(const plan::Entry &entry) {
-  if (failure_.isOk() && file_)
-    failure_ = file_->leaveAll();
+  if (failure_.isOk() && files_.file())
+    failure_ = files_.file()->leaveAll();
   if (failure_.isOk() && poison_)
     failure_ = poison(entry);
   return failure_;
@@ -128,14 +114,11 @@ Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
 
 Status CpuDevice::poison(const plan::Entry &entry) {
   const plan::Plan &plan = artifact_.plan();
+  LOWTIDE_TRY(files_.poison(plan));
   for (int i = 0; i < plan.arenas_size(); ++i) {
-    if (plan.arenas(i).role() != plan::Arena::TRANSIENT)
+    if (plan.arenas(i).role() != plan::Arena::TRANSIENT || plan.arenas(i).space() == plan::Arena::FILE)
       continue;
     // Batch arrays may live in a transient arena; they are defined already.
-    if (plan.arenas(i).space() == plan::Arena::FILE) {
-      LOWTIDE_TRY(file_->poison(offsets_[static_cast<size_t>(i)], plan.arenas(i).bytes()));
-      continue;
-    }
     uint8_t *arena = arenas_[static_cast<size_t>(i)];
     uint64_t position = 0, bytes = plan.arenas(i).bytes();
     while (position < bytes) {

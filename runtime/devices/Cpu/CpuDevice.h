@@ -6,6 +6,7 @@
 #include "runtime/devices/Cpu/Memory.h"
 #include "runtime/devices/Cpu/Program.h"
 #include "runtime/devices/Device.h"
+#include "runtime/devices/Spill/FileArenas.h"
 
 #include <map>
 
@@ -19,10 +20,10 @@ public:
   Status bind(const BindOptions &options) override;
   std::span<uint8_t *const> hostArenas() const override { return arenas_; }
   Status bring(const uint8_t *view, uint64_t bytes, HostAccess access) override {
-    return file_ ? file_->bring(view, bytes, access) : Status::ok();
+    return files_.file() ? files_.file()->bring(view, bytes, access) : Status::ok();
   }
   Status leave(const uint8_t *view, uint64_t bytes) override {
-    return file_ ? file_->leave(view, bytes) : Status::ok();
+    return files_.file() ? files_.file()->leave(view, bytes) : Status::ok();
   }
   /// The view is always current, unless a step broke in the middle of its updates.
   Status download(const plan::Entry *) override { return broken_ ? failure_ : Status::ok(); }
@@ -30,12 +31,12 @@ public:
   Status observe(const plan::Entry &entry, const Observer &seen) override;
   uint64_t allocatedBytes(plan::Arena::Space space) const override {
     if (space == plan::Arena::FILE)
-      return file_ ? file_->bytes() : 0;
+      return files_.bytes();
     auto found = memory_.find(space);
     return found == memory_.end() ? 0 : found->second.allocatedBytes();
   }
   uint64_t allocations() const override;
-  std::string besides() const override { return file_ ? file_->describe() : std::string(); }
+  std::string besides() const override { return files_.file() ? files_.file()->describe() : std::string(); }
   Transfers transfers() const override;
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
   void measure(const plan::Entry &entry, bool on) override;
@@ -50,11 +51,9 @@ private:
   const Artifact &artifact_;
   /// Of each space but file that the plan has arenas in: all are memory of this process, and counted apart.
   std::map<plan::Arena::Space, Memory> memory_;
-  std::unique_ptr<SpillFile> file_; ///< null: no arena lies in one
-  /// Of each arena its address and its offset in the file; null: values of a step wait there, which the host has no
-  /// view of.
+  FileArenas files_;
+  /// Of each arena its address; null: values of a step wait in a file, which the host has no view of.
   std::vector<uint8_t *> arenas_;
-  std::vector<uint64_t> offsets_;
   std::unique_ptr<MachineCode> code_;
   std::vector<KernelFunction> kernels_;
   std::unique_ptr<ThreadPool> pool_;

@@ -6,10 +6,10 @@
 #include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cpu/Lanes.h"
 #include "runtime/devices/Cpu/MachineCode.h"
-#include "runtime/devices/Cpu/SpillFile.h"
 #include "runtime/devices/Cpu/ThreadPool.h"
 #include "runtime/devices/Device.h"
 #include "runtime/devices/InstructionTime.h"
+#include "runtime/devices/Spill/SpillFile.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <memory>

@@ -1,6 +1,6 @@
 //===- SpillFileTest.cpp - the memory space that is a file -----------------===//
 
-#include "runtime/devices/Cpu/SpillFile.h"
+#include "runtime/devices/Spill/SpillFile.h"
 
 #include "runtime/FileStaging.h"
 #include "runtime/devices/Cpu/Lanes.h"

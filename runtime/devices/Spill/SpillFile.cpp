@@ -1,6 +1,6 @@
 //===- SpillFile.cpp - the memory space that is a file ---------------------===//
 
-#include "runtime/devices/Cpu/SpillFile.h"
+#include "runtime/devices/Spill/SpillFile.h"
 
 #include "runtime/FileStaging.h"
 
@@ -195,11 +195,21 @@ Status SpillFile::finish(FileQueue &queue, unsigned slot, const FileQueue::Trans
               (problem == FileQueue::endOfFile ? "it ends there" : std::strerror(problem)));
 }
 
+uint64_t SpillFile::countSlotBytes(const Lane &lane) {
+  const uint64_t pages = lane.half.size() / fileAlignment;
+  return pages / std::min<uint64_t>(FileQueue::slots, pages) * fileAlignment;
+}
+
+std::span<uint8_t> SpillFile::slotsOf(const Lane &lane) {
+  const uint64_t bytes = countSlotBytes(lane);
+  return lane.half.first(std::min<uint64_t>(FileQueue::slots, lane.half.size() / bytes) * bytes);
+}
+
 template <typename Before, typename After>
 Status SpillFile::pass(Lane &lane, uint64_t offset, uint64_t bytes, bool isWrite, Before &&before, After &&after) {
   const std::lock_guard<std::mutex> lock(lane.using_);
-  const uint64_t pages = lane.half.size() / fileAlignment, slots = std::min<uint64_t>(FileQueue::slots, pages),
-                 slotBytes = pages / slots * fileAlignment, pieces = (bytes + slotBytes - 1) / slotBytes;
+  const uint64_t slotBytes = countSlotBytes(lane), slots = slotsOf(lane).size() / slotBytes,
+                 pieces = (bytes + slotBytes - 1) / slotBytes;
   std::array<FileQueue::Transfer, FileQueue::slots> underWay;
   Status status;
   uint64_t begun = 0, ended = 0;
@@ -230,18 +240,36 @@ Status SpillFile::pass(Lane &lane, uint64_t offset, uint64_t bytes, bool isWrite
   return status;
 }
 
+Status SpillFile::keepRest(Lane &lane, uint64_t offset, std::span<uint8_t> memory, unsigned slot) {
+  const uint64_t tail = memory.size() / fileAlignment * fileAlignment;
+  if (tail == memory.size())
+    return Status::ok();
+  std::array<uint8_t, fileAlignment> begun;
+  std::memcpy(begun.data(), memory.data() + tail, memory.size() - tail);
+  const FileQueue::Transfer page = {offset + tail, memory.data() + tail, fileAlignment, /*isWrite=*/false};
+  lane.queue->start(slot, page);
+  LOWTIDE_TRY(finish(*lane.queue, slot, page));
+  std::memcpy(memory.data() + tail, begun.data(), memory.size() - tail);
+  return Status::ok();
+}
+
 Status SpillFile::write(uint64_t offset, const uint8_t *from, uint64_t bytes) {
   auto fill = [&](std::span<uint8_t> memory, uint64_t done, unsigned slot) -> Status {
-    // What follows on the last page stays as it is.
-    if (const uint64_t tail = memory.size() / fileAlignment * fileAlignment; tail != memory.size()) {
-      const FileQueue::Transfer page = {offset + done + tail, memory.data() + tail, fileAlignment, /*isWrite=*/false};
-      writing_.queue->start(slot, page);
-      LOWTIDE_TRY(finish(*writing_.queue, slot, page));
-    }
     std::memcpy(memory.data(), from + done, memory.size());
-    return Status::ok();
+    return keepRest(writing_, offset + done, memory, slot);
   };
   return pass(writing_, offset, bytes, /*isWrite=*/true, fill, nothing);
+}
+
+Status SpillFile::writeStaged(uint64_t offset, uint64_t bytes) {
+  auto keep = [&](std::span<uint8_t> memory, uint64_t done, unsigned slot) {
+    return keepRest(writing_, offset + done, memory, slot);
+  };
+  return pass(writing_, offset, bytes, /*isWrite=*/true, keep, nothing);
+}
+
+Status SpillFile::readStaged(uint64_t offset, uint64_t bytes) {
+  return pass(reading_, offset, bytes, /*isWrite=*/false, nothing, nothing);
 }
 
 Status SpillFile::read(uint64_t offset, uint8_t *to, uint64_t bytes) {

@@ -4,12 +4,12 @@
 // file system can; where it cannot, pages are written and dropped at once, so that no memory holds them unseen.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_DEVICES_CPU_SPILLFILE_H
-#define LOWTIDE_RUNTIME_DEVICES_CPU_SPILLFILE_H
+#ifndef LOWTIDE_RUNTIME_DEVICES_SPILL_SPILLFILE_H
+#define LOWTIDE_RUNTIME_DEVICES_SPILL_SPILLFILE_H
 
 #include "runtime/Status.h"
-#include "runtime/devices/Cpu/FileQueue.h"
 #include "runtime/devices/Device.h"
+#include "runtime/devices/Spill/FileQueue.h"
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +33,12 @@ public:
   /// way at once.
   Status write(uint64_t offset, const uint8_t *from, uint64_t bytes);
   Status read(uint64_t offset, uint8_t *to, uint64_t bytes);
+  /// The same where something else moves bytes between their place and the memory that is staged for it, as much as
+  /// that at most.
+  Status writeStaged(uint64_t offset, uint64_t bytes);
+  Status readStaged(uint64_t offset, uint64_t bytes);
+  std::span<uint8_t> stagedForWriting() const { return slotsOf(writing_); }
+  std::span<uint8_t> stagedForReading() const { return slotsOf(reading_); }
   /// Fills a range with 0xFF: what is read before it is written shows.
   Status poison(uint64_t offset, uint64_t bytes);
 
@@ -44,6 +50,9 @@ public:
   /// Writes what may be changed of what was brought together with a range, and gives its memory back; the same of all.
   Status leave(const uint8_t *begin, uint64_t bytes);
   Status leaveAll();
+
+  /// Whether something of it is memory that the host sees.
+  bool isOpen() const { return !windows_.empty(); }
 
   uint64_t bytes() const { return bytes_; }
   /// What moves bytes: "io_uring" or "threads".
@@ -62,6 +71,12 @@ private:
     std::span<uint8_t> half;
     std::unique_ptr<FileQueue> queue;
   };
+  /// The pages of its half that are one slot.
+  static uint64_t countSlotBytes(const Lane &lane);
+  /// All slots of its half, one after the other.
+  static std::span<uint8_t> slotsOf(const Lane &lane);
+  /// Reads into `memory` the rest of the page on which a write of so many bytes ends: what follows stays as it is.
+  Status keepRest(Lane &lane, uint64_t offset, std::span<uint8_t> memory, unsigned slot);
   /// Moves bytes in pieces. before(memory, done, slot): fills a slot's memory with those from `done` on that are to be
   /// written; after(memory, done): takes what was read. Both return a Status.
   template <typename Before, typename After>
@@ -98,4 +113,4 @@ private:
 
 } // namespace lowtide::rt
 
-#endif // LOWTIDE_RUNTIME_DEVICES_CPU_SPILLFILE_H
+#endif // LOWTIDE_RUNTIME_DEVICES_SPILL_SPILLFILE_H

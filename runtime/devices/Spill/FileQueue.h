@@ -4,8 +4,8 @@
 // pread and pwrite.
 //
 //===----------------------------------------------------------------------===//
-#ifndef LOWTIDE_RUNTIME_DEVICES_CPU_FILEQUEUE_H
-#define LOWTIDE_RUNTIME_DEVICES_CPU_FILEQUEUE_H
+#ifndef LOWTIDE_RUNTIME_DEVICES_SPILL_FILEQUEUE_H
+#define LOWTIDE_RUNTIME_DEVICES_SPILL_FILEQUEUE_H
 
 #include "runtime/Status.h"
 
@@ -59,4 +59,4 @@ Expected<std::unique_ptr<FileQueue>> createFileRing(int file);
 
 } // namespace lowtide::rt
 
-#endif // LOWTIDE_RUNTIME_DEVICES_CPU_FILEQUEUE_H
+#endif // LOWTIDE_RUNTIME_DEVICES_SPILL_FILEQUEUE_H

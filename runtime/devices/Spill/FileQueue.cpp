@@ -1,6 +1,6 @@
 //===- FileQueue.cpp - transfers between memory and a file, some at once ---===//
 
-#include "runtime/devices/Cpu/FileQueue.h"
+#include "runtime/devices/Spill/FileQueue.h"
 
 #include <array>
 #include <cerrno>

@@ -1,6 +1,6 @@
 //===- FileRing.cpp - transfers between memory and a file by io_uring ------===//
 
-#include "runtime/devices/Cpu/FileQueue.h"
+#include "runtime/devices/Spill/FileQueue.h"
 
 #ifdef LOWTIDE_HAVE_LIBURING
 

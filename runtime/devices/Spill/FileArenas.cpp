@@ -1,0 +1,45 @@
+//===- FileArenas.cpp - arenas of a plan that lie in a file ----------------===//
+
+#include "runtime/devices/Spill/FileArenas.h"
+
+#include "runtime/FileStaging.h"
+#include "runtime/Session.h"
+
+namespace lowtide::rt {
+
+static bool isInFile(const plan::Arena &arena) { return arena.space() == plan::Arena::FILE; }
+
+Status FileArenas::open(const plan::Plan &plan, const BindOptions &options, std::span<uint8_t> staging) {
+  uint64_t bytes = 0;
+  for (const plan::Arena &arena : plan.arenas()) {
+    offsets_.push_back(bytes);
+    bytes += isInFile(arena) ? alignToFile(arena.bytes()) : 0;
+  }
+  views_.resize(offsets_.size());
+  if (!bytes)
+    return Status::ok();
+  Expected<std::unique_ptr<SpillFile>> file = SpillFile::create(options.spill, bytes, staging, options.traffic);
+  if (!file)
+    return file.takeStatus();
+  file_ = std::move(*file);
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    const plan::Arena &arena = plan.arenas(static_cast<int>(i));
+    if (!isInFile(arena) || arena.role() == plan::Arena::TRANSIENT)
+      continue;
+    Expected<uint8_t *> view = file_->map(offsets_[i], arena.bytes());
+    if (!view)
+      return view.takeStatus();
+    views_[i] = *view;
+  }
+  return Status::ok();
+}
+
+Status FileArenas::poison(const plan::Plan &plan) {
+  for (size_t i = 0; i < offsets_.size(); ++i)
+    if (const plan::Arena &arena = plan.arenas(static_cast<int>(i));
+        isInFile(arena) && arena.role() == plan::Arena::TRANSIENT)
+      LOWTIDE_TRY(file_->poison(offsets_[i], arena.bytes()));
+  return Status::ok();
+}
+
+} // namespace lowtide::rt

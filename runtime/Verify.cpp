@@ -43,7 +43,6 @@ Status checkArenas(const plan::Plan &plan) {
   Checked sum;
   std::set<std::string> names;
   std::set<std::pair<int, int>> taken;
-  const uint64_t mostAlignment = isGpu(plan.target()) ? exchangeAlignment : uint64_t(1) << 21;
   for (const plan::Arena &arena : plan.arenas()) {
     std::string where = "arena '" + printable(arena.name()) + "'";
     if (!names.insert(arena.name()).second)
@@ -63,6 +62,8 @@ Status checkArenas(const plan::Plan &plan) {
           where);
     if (!taken.emplace(arena.role(), arena.space()).second && arena.role() != plan::Arena::TRANSIENT)
       return refuse("is of a role of which a plan has one arena: " + plan::Arena::Role_Name(arena.role()), where);
+    const bool isGpuMemory = isGpu(plan.target()) && arena.space() != plan::Arena::FILE;
+    const uint64_t mostAlignment = isGpuMemory ? exchangeAlignment : uint64_t(1) << 21;
     if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > mostAlignment)
       return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to " +
                         (mostAlignment < 4096 ? std::to_string(mostAlignment) : "2 MiB"),

@@ -6,6 +6,7 @@
 #include "runtime/MemorySpaces.h"
 #include "runtime/Session.h"
 #include "runtime/devices/Cuda/Exchange.h"
+#include "runtime/devices/Cuda/FileCopies.h"
 #include "runtime/devices/Cuda/NamedRange.h"
 #include "runtime/devices/Cuda/Program.h"
 #include "runtime/devices/Cuda/Survey.h"
@@ -30,6 +31,8 @@ public:
   std::span<uint8_t *const> hostArenas() const override { return mirror_.arenas(); }
   Status upload() override;
   Status download(const plan::Entry *entry) override;
+  Status bring(const uint8_t *view, uint64_t bytes, HostAccess access) override;
+  Status leave(const uint8_t *view, uint64_t bytes) override;
   Status run(const plan::Entry &entry) override;
   Status settle(unsigned lag) override;
   unsigned depth() const override { return Exchange::slots - 1; }
@@ -38,6 +41,7 @@ public:
   uint64_t allocatedBytes(plan::Arena::Space space) const override {
     return space == plan::Arena::DEVICE        ? resources_.deviceBytes()
            : space == plan::Arena::HOST_PINNED ? resources_.pinnedBytes()
+           : space == plan::Arena::FILE        ? files_.arenas().bytes()
                                                : 0;
   }
   uint64_t allocations() const override { return resources_.allocations(); }
@@ -47,6 +51,8 @@ public:
   std::vector<std::string> libraries() const override;
   Transfers transfers() const override {
     Transfers sum;
+    if (files_.file())
+      sum.way = files_.file()->way();
     for (const auto &[planEntry, entry] : entries_)
       sum.add(countTransfers(plan_, *planEntry), entry.runs);
     return sum;
@@ -69,7 +75,7 @@ private:
   Status open(unsigned gpu);
   Status bindAll(const BindOptions &options);
   Status uploadAll();
-  Status allocateArenas();
+  Status allocateArenas(const BindOptions &options);
   Status loadKernels();
   Status prepareEntries();
   Expected<CUgraphExec> capture(const Entry &entry, unsigned slot);
@@ -90,6 +96,7 @@ private:
   Libraries libraries_{api_, resources_};
   HostMirror mirror_;
   Exchange exchange_;
+  FileCopies files_{api_};
   /// Addresses of the arenas in device memory and of those in pinned memory of the host, parallel to Plan.arenas.
   std::vector<CUdeviceptr> arenas_;
   std::vector<uint8_t *> pinned_;
@@ -125,7 +132,7 @@ Status CudaDevice::bindAll(const BindOptions &options) {
     fake::schedule(options.schedule, options.threads);
   LOWTIDE_TRY(open(options.gpu));
   LOWTIDE_TRY(mirror_.reserve(plan_));
-  LOWTIDE_TRY(allocateArenas());
+  LOWTIDE_TRY(allocateArenas(options));
   LOWTIDE_TRY(loadKernels());
   for (CUstream *stream : {&copyIn_, &copyOut_}) {
     Expected<CUstream> made = resources_.stream();
@@ -147,7 +154,7 @@ static bool outlivesSteps(const plan::Arena &arena) {
   return arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
 }
 
-Status CudaDevice::allocateArenas() {
+Status CudaDevice::allocateArenas(const BindOptions &options) {
   for (const plan::Arena &arena : plan_.arenas()) {
     const std::string where = "arena '" + printable(arena.name()) + "'";
     CUdeviceptr device = 0;
@@ -162,10 +169,11 @@ Status CudaDevice::allocateArenas() {
       if (!memory)
         return memory.takeStatus().at(where);
       pinned = *memory;
-    } else {
+    } else if (arena.space() != plan::Arena::FILE) {
       return {StatusCode::Unsupported,
               "lies in space " + showSpace(arena.space()) +
-                  "; this runtime's CUDA device has device and host_pinned: compile the model again with this release",
+                  "; this runtime's CUDA device has device, host_pinned and file: compile the model again with this "
+                  "release",
               where};
     }
     if (pinned && outlivesSteps(arena))
@@ -176,6 +184,10 @@ Status CudaDevice::allocateArenas() {
       staging_ = {pinned, arena.bytes()};
   }
   exchange_.bind(plan_, arenas_, pinned_);
+  LOWTIDE_TRY(files_.open(plan_, options, staging_));
+  for (size_t i = 0; i < arenas_.size(); ++i)
+    if (uint8_t *view = files_.arenas().view(i))
+      mirror_.adopt(i, view);
   return Status::ok();
 }
 
@@ -230,7 +242,7 @@ Status CudaDevice::prepareEntries() {
   for (const plan::Entry &entry : plan_.entries()) {
     Entry &to = entries_[&entry];
     to.layout = ExchangeLayout(entry);
-    ProgramContext context{api_, resources_, libraries_, plan_, arenas_, pinned_, kernels_, streams_};
+    ProgramContext context{api_, resources_, libraries_, plan_, arenas_, pinned_, files_, kernels_, streams_};
     Expected<std::unique_ptr<Program>> program = Program::prepare(context, entry);
     if (!program)
       return program.takeStatus();
@@ -266,7 +278,7 @@ Status CudaDevice::enqueuePoison() {
       LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, pinned_[i] + done, poisoned,
                    std::min(poisonedBytes, arena.bytes() - done), streams_[0]);
   }
-  return Status::ok();
+  return files_.enqueuePoison(plan_, streams_[0]);
 }
 
 /// What comes before the instructions of a step.
@@ -296,7 +308,12 @@ Expected<CUgraphExec> CudaDevice::capture(const Entry &entry, unsigned slot) {
 
 Status CudaDevice::run(const plan::Entry &planEntry) {
   Entry &entry = entries_.at(&planEntry);
+  LOWTIDE_TRY(files_.failure());
   LOWTIDE_TRY(resources_.enter());
+  if (files_.file() && files_.file()->isOpen()) {
+    LOWTIDE_TRY(settle(0));
+    LOWTIDE_TRY(files_.file()->leaveAll());
+  }
   NamedRange named(planEntry.name().c_str());
   if (entry.measured)
     LOWTIDE_TRY(settle(0));
@@ -339,7 +356,7 @@ Status CudaDevice::await(uint64_t number) {
     if (result == CUDA_SUCCESS && !exchange_.arrived(done_ + 1))
       return {StatusCode::Internal, "step " + std::to_string(done_ + 1) + " ended without saying so"};
   }
-  return Status::ok();
+  return files_.failure();
 }
 
 Status CudaDevice::settle(unsigned lag) {
@@ -379,6 +396,17 @@ static bool isMirrored(const plan::Arena &arena) {
   return outlivesSteps(arena) && arena.space() == plan::Arena::DEVICE;
 }
 
+Status CudaDevice::bring(const uint8_t *view, uint64_t bytes, HostAccess access) {
+  if (!files_.file())
+    return Status::ok();
+  LOWTIDE_TRY(settle(0));
+  return files_.file()->bring(view, bytes, access);
+}
+
+Status CudaDevice::leave(const uint8_t *view, uint64_t bytes) {
+  return files_.file() ? files_.file()->leave(view, bytes) : Status::ok();
+}
+
 Status CudaDevice::upload() { return withPlan(uploadAll()); }
 
 Status CudaDevice::uploadAll() {
@@ -416,7 +444,7 @@ std::string CudaDevice::besides() const {
   for (const auto &[entry, state] : entries_)
     nodes += state.program ? state.program->nodes() : 0;
   return std::to_string(resources_.pinnedBytes()) + " bytes of pinned host memory, " + std::to_string(nodes) +
-         " graph nodes";
+         " graph nodes" + (files_.file() ? "; " + files_.file()->describe() : "");
 }
 
 std::vector<std::string> CudaDevice::choices() const {

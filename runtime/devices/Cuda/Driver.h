@@ -52,6 +52,7 @@ enum CUresult : int {
   CUDA_ERROR_LAUNCH_TIMEOUT = 702,
   CUDA_ERROR_MISALIGNED_ADDRESS = 716,
   CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_NOT_PERMITTED = 800,
   CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
   CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
@@ -75,6 +76,9 @@ inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 /// Ends the `extra` list of cuLaunchKernel; and what its other entries are.
 inline constexpr uintptr_t CU_LAUNCH_PARAM_END = 0, CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2;
+
+/// What a stream calls on the host; it must not call the driver.
+using CUhostFn = void (*)(void *data);
 
 /// X(name, symbol in libcuda.so.1, parameters). All return CUresult.
 #define LOWTIDE_CUDA_DRIVER(X)                                                                                         \
@@ -120,6 +124,7 @@ inline constexpr uintptr_t CU_LAUNCH_PARAM_END = 0, CU_LAUNCH_PARAM_BUFFER_POINT
   X(cuLaunchKernel, cuLaunchKernel,                                                                                    \
     (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,            \
      unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))                         \
+  X(cuLaunchHostFunc, cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *data))                              \
   X(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                                                   \
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                                               \
   X(cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec executable))                                                  \

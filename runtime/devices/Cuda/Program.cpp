@@ -56,15 +56,38 @@ Expected<std::unique_ptr<Program>> Program::prepare(const ProgramContext &contex
 
 /// Where a slice lies, in whichever memory; pointers of a host are numbers to the driver too.
 CUdeviceptr Program::addressOf(const plan::Slice &slice) const {
-  const uint8_t *pinned = context_.pinned[slice.arena()];
-  return (pinned ? reinterpret_cast<CUdeviceptr>(pinned) : context_.arenas[slice.arena()]) + slice.offset();
+  const plan::Arena::Space space = context_.plan.arenas(static_cast<int>(slice.arena())).space();
+  const CUdeviceptr arena = space == plan::Arena::FILE ? context_.files.arenas().offsets()[slice.arena()]
+                            : space == plan::Arena::DEVICE
+                                ? context_.arenas[slice.arena()]
+                                : reinterpret_cast<CUdeviceptr>(context_.pinned[slice.arena()]);
+  return arena + slice.offset();
+}
+
+Status Program::addCopy(const plan::Copy &copy, Instruction &next) {
+  auto spaceOf = [&](const plan::Slice &slice) {
+    return context_.plan.arenas(static_cast<int>(slice.arena())).space();
+  };
+  const plan::Arena::Space from = spaceOf(copy.source()), to = spaceOf(copy.target());
+  next.kind = Instruction::Kind::Copy;
+  next.range.bind(copy, [&](const plan::Slice &slice) { return addressOf(slice); });
+  // The verifier takes no copy without a direction.
+  next.direction = *findDirection(from, to);
+  next.isFileCopy = from == plan::Arena::FILE || to == plan::Arena::FILE;
+  if (!next.isFileCopy)
+    return Status::ok();
+  std::optional<uint32_t> &stream = next.direction == CopyDirection::FromDevice ? writingStream_ : readingStream_;
+  if (stream && *stream != next.stream)
+    return {StatusCode::VerifyFailed, std::string("copies ") +
+                                          (next.direction == CopyDirection::FromDevice ? "to" : "from") +
+                                          " a file are on streams " + std::to_string(*stream) + " and " +
+                                          std::to_string(next.stream) + "; they pass through one piece of memory"};
+  stream = next.stream;
+  return Status::ok();
 }
 
 Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vector<Instruction> &to) {
   auto address = [&](const plan::Slice &slice) { return addressOf(slice); };
-  auto spaceOf = [&](const plan::Slice &slice) {
-    return context_.plan.arenas(static_cast<int>(slice.arena())).space();
-  };
   Instruction next;
   next.origin = &origin;
   next.stream = origin.stream();
@@ -84,10 +107,7 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
     break;
   }
   case plan::Instruction::kCopy:
-    next.kind = Instruction::Kind::Copy;
-    next.range.bind(origin.copy(), address);
-    // The verifier takes no copy without a direction.
-    next.direction = *findDirection(spaceOf(origin.copy().source()), spaceOf(origin.copy().target()));
+    LOWTIDE_TRY(addCopy(origin.copy(), next));
     if (!next.range.bytes)
       return Status::ok();
     break;
@@ -113,7 +133,7 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   case plan::Instruction::KIND_NOT_SET:
     return {StatusCode::Internal, "an instruction of no kind passed the verifier"};
   }
-  nodes_ += rounds;
+  nodes_ += next.isFileCopy ? rounds * 2 * context_.files.countPieces(next.range.bytes) : rounds;
   if (nodes_ > maxNodes)
     return {StatusCode::Unsupported, "the step has more than 2^20 operations when its repeats are unrolled; take fewer "
                                      "micro-batches (--micro-batches)"};
@@ -215,18 +235,7 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
   case Instruction::Kind::Call:
     return instruction.call->enqueue(stream);
   case Instruction::Kind::Copy:
-    switch (instruction.direction) {
-    case CopyDirection::Within:
-      return api.check(api.driver.cuMemcpyDtoDAsync(target, source, range.bytes, stream), "cuMemcpyDtoDAsync");
-    case CopyDirection::FromDevice:
-      return api.check(api.driver.cuMemcpyDtoHAsync(reinterpret_cast<void *>(target), source, range.bytes, stream),
-                       "cuMemcpyDtoHAsync");
-    case CopyDirection::ToDevice:
-      return api.check(
-          api.driver.cuMemcpyHtoDAsync(target, reinterpret_cast<const void *>(source), range.bytes, stream),
-          "cuMemcpyHtoDAsync");
-    }
-    break;
+    return enqueueCopy(instruction, target, source, stream);
   case Instruction::Kind::Fill:
     return fill(range, target, stream);
   case Instruction::Kind::Record:
@@ -235,6 +244,26 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
     return api.check(api.driver.cuStreamWaitEvent(stream, instruction.event, 0), "cuStreamWaitEvent");
   case Instruction::Kind::Repeat:
     break;
+  }
+  return Status::ok();
+}
+
+Status Program::enqueueCopy(const Instruction &instruction, CUdeviceptr target, CUdeviceptr source, CUstream stream) {
+  const Api &api = context_.api;
+  const uint64_t bytes = instruction.range.bytes;
+  switch (instruction.direction) {
+  case CopyDirection::Within:
+    return api.check(api.driver.cuMemcpyDtoDAsync(target, source, bytes, stream), "cuMemcpyDtoDAsync");
+  case CopyDirection::FromDevice:
+    if (instruction.isFileCopy)
+      return context_.files.enqueueWrite(target, source, bytes, stream);
+    return api.check(api.driver.cuMemcpyDtoHAsync(reinterpret_cast<void *>(target), source, bytes, stream),
+                     "cuMemcpyDtoHAsync");
+  case CopyDirection::ToDevice:
+    if (instruction.isFileCopy)
+      return context_.files.enqueueRead(target, source, bytes, stream);
+    return api.check(api.driver.cuMemcpyHtoDAsync(target, reinterpret_cast<const void *>(source), bytes, stream),
+                     "cuMemcpyHtoDAsync");
   }
   return Status::ok();
 }

@@ -5,10 +5,12 @@
 #include "plan.pb.h"
 #include "runtime/MemorySpaces.h"
 #include "runtime/devices/BoundRange.h"
+#include "runtime/devices/Cuda/FileCopies.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/InstructionTime.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct ProgramContext {
   /// Addresses of the arenas that lie on the device, and of those that lie in pinned memory; parallel to Plan.arenas.
   std::span<const CUdeviceptr> arenas;
   std::span<uint8_t *const> pinned;
+  /// Those that lie in a file begin at offsets of it.
+  FileCopies &files;
   std::span<const CUfunction> kernels; ///< parallel to Plan.kernels
   std::vector<CUstream> &streams;      ///< of instructions; grows to what an entry needs
 };
@@ -62,9 +66,10 @@ private:
     std::vector<CUdeviceptr> arguments;
     // Call
     std::unique_ptr<LibraryCall> call;
-    // Copy, Fill; an address of the host where the direction says so
+    // Copy, Fill; an address of the host, or an offset in the file, where the direction says so
     BoundRange<CUdeviceptr> range;
     CopyDirection direction = CopyDirection::Within;
+    bool isFileCopy = false;
     // Record, Wait
     CUevent event = nullptr;
     // Repeat
@@ -76,9 +81,11 @@ private:
   explicit Program(const ProgramContext &context) : context_(context) {}
   Status add(const plan::Instruction &origin, uint64_t rounds, std::vector<Instruction> &to);
   CUdeviceptr addressOf(const plan::Slice &slice) const;
+  Status addCopy(const plan::Copy &copy, Instruction &next);
   Status addLaunch(const plan::Launch &launch, Instruction &next);
   Status enqueue(const std::vector<Instruction> &instructions, uint64_t round);
   Status enqueue(const Instruction &instruction, uint64_t round, CUstream stream);
+  Status enqueueCopy(const Instruction &instruction, CUdeviceptr target, CUdeviceptr source, CUstream stream);
   Status fill(const BoundRange<CUdeviceptr> &range, CUdeviceptr target, CUstream stream);
   Status warmUp(const std::vector<Instruction> &instructions);
   Status measure(const std::vector<Instruction> &instructions, uint64_t round);
@@ -89,6 +96,8 @@ private:
   CUevent fork_ = nullptr;
   std::vector<CUevent> joins_; ///< parallel to streams_
   std::vector<Instruction> instructions_;
+  /// Of copies to a file, and from it; nothing: there are none.
+  std::optional<uint32_t> writingStream_, readingStream_;
   CUevent before_ = nullptr, behind_ = nullptr; ///< of a measurement
   std::vector<InstructionTime> times_;
   uint64_t measuredRuns_ = 0, nodes_ = 0;

@@ -16,9 +16,14 @@ Machine &machine() { return Machine::get(); }
 /// Threads start without a context, and most of the driver asks for one.
 thread_local CUcontext currentContext = nullptr;
 
+/// Of a thread that a stream has called: it may not call the driver.
+thread_local bool isHostFunction = false;
+
 /// Counts the call; what it is to fail with.
 CUresult callInContext(const char *name) {
   CUresult result = machine().call(name);
+  if (isHostFunction)
+    return CUDA_ERROR_NOT_PERMITTED;
   return result == CUDA_SUCCESS && !currentContext ? CUDA_ERROR_INVALID_CONTEXT : result;
 }
 
@@ -64,6 +69,7 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
       {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
       {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
       {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+      {CUDA_ERROR_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED"},
       {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
       {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
       {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN"}};
@@ -172,6 +178,20 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream st
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   ENTER(cuMemcpyDtoDAsync);
   return copy(stream, reinterpret_cast<void *>(to), false, reinterpret_cast<void *>(from), false, bytes);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+  ENTER(cuLaunchHostFunc);
+  Stream *queue = liveObject<Stream>(stream);
+  if (!queue)
+    return CUDA_ERROR_INVALID_HANDLE;
+  machine().enqueue(*queue, [=] {
+    isHostFunction = true;
+    function(data);
+    isHostFunction = false;
+    return std::string();
+  });
+  return CUDA_SUCCESS;
 }
 
 /// Writes `height` rows of `width` elements, `pitch` bytes apart.

@@ -90,8 +90,9 @@ CUresult Machine::call(const char *name) {
 }
 
 void *Machine::allocate(size_t bytes, bool pinned) {
-  size_t rounded = (bytes + 255) / 256 * 256 + fenceBytes;
-  void *address = std::aligned_alloc(512, (rounded + 511) / 512 * 512);
+  // Pinned memory is whole pages.
+  const size_t rounded = (bytes + 255) / 256 * 256 + fenceBytes, alignment = pinned ? 4096 : 512;
+  void *address = std::aligned_alloc(alignment, (rounded + alignment - 1) / alignment * alignment);
   if (!address)
     return nullptr;
   // What was not written holds nonsense, as on a device.

@@ -3,6 +3,7 @@
 #include "CudaRegression.h"
 
 #include "runtime/Element.h"
+#include "runtime/FileStaging.h"
 #include "runtime/KernelStatements.h"
 #include "runtime/devices/Cuda/Resources.h"
 #include "runtime/devices/Cuda/Survey.h"
@@ -10,9 +11,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <bit>
+#include <csignal>
 #include <set>
 #include <sstream>
+#include <sys/resource.h>
 #include <thread>
 
 using namespace lowtide;
@@ -209,7 +213,74 @@ TEST(FakeCuda, CopiesGoWhereTheSpacesSay) {
   plan::Plan host = evictionPlan(plan::Arena::HOST, "cuda-emulated");
   addExchangeArenas(host);
   EXPECT_THAT(runEviction(host, 0, first).str(),
-              HasSubstr("lies in space host; this runtime's CUDA device has device and host_pinned"));
+              HasSubstr("lies in space host; this runtime's CUDA device has device, host_pinned and file"));
+}
+
+/// Values of whole and broken pages, through pieces of a page: "out" holds what was written to the file.
+TEST(FakeCuda, CopiesPassToAFileAndBack) {
+  fake::Options traced;
+  traced.trace = true;
+  for (int64_t bytes : {64, 4096, 5 * 4096 + 64}) {
+    fake::configure(traced);
+    plan::Plan plan = evictionPlan(plan::Arena::FILE, "cuda-emulated", bytes);
+    addExchangeArenas(plan);
+    plan.mutable_arenas(plan.arenas_size() - 1)->set_bytes(2 * fileAlignment);
+    int32_t first = 0;
+    for (uint64_t seed : {0, 1, 2, 3}) {
+      Status status = runEviction(plan, seed, first);
+      ASSERT_TRUE(status.isOk()) << status.str();
+      EXPECT_EQ(first, 1) << bytes << " bytes, seed " << seed;
+    }
+    // Of two graphs each: a piece there, a piece back, and what poisons the file.
+    const uint64_t pieces = (static_cast<uint64_t>(bytes) + fileAlignment - 1) / fileAlignment;
+    EXPECT_EQ(std::ranges::count(fake::report().trace, "cuLaunchHostFunc"), 4 * 2 * (2 * pieces + 1));
+    EXPECT_THAT(fake::report().live, IsEmpty());
+  }
+  plan::Plan two = evictionPlan(plan::Arena::FILE, "cuda-emulated");
+  addExchangeArenas(two);
+  plan::Entry &entry = *two.mutable_entries(0);
+  entry.set_streams(2), entry.set_events(1);
+  plan::Instruction wait, record, again = entry.instructions(1);
+  record.mutable_record()->set_event(0);
+  wait.mutable_wait()->set_event(0), wait.set_stream(1);
+  again.set_stream(1);
+  again.mutable_copy()->mutable_source()->set_value(5), again.mutable_copy()->mutable_target()->set_value(6);
+  again.mutable_copy()->mutable_source()->set_arena(2);
+  for (const plan::Instruction &each : {record, wait, again})
+    *entry.add_instructions() = each;
+  int32_t first = 0;
+  EXPECT_THAT(runEviction(two, 0, first).str(), HasSubstr("copies to a file are on streams 0 and 1"));
+}
+
+TEST(FakeCuda, AFileThatFailsEndsTheRun) {
+  fake::configure({});
+  plan::Plan plan = evictionPlan(plan::Arena::FILE, "cuda-emulated");
+  addExchangeArenas(plan);
+  const std::string path = testing::TempDir() + "eviction.tide";
+  auto writer = ArtifactWriter::create(path);
+  ASSERT_TRUE((*writer)->add("plan", plan.SerializeAsString()).isOk());
+  ASSERT_TRUE((*writer)->add("params", "").isOk());
+  ASSERT_TRUE((*writer)->finish().isOk());
+  auto session = Session::load(path);
+  ASSERT_TRUE(session) << session.status().str();
+  ASSERT_TRUE((*session)->bind({.threads = 1}).isOk());
+  EXPECT_EQ((*session)->allocatedBytes(plan::Arena::FILE), fileAlignment);
+  // As a disk that is full: nothing can be written any more.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  Status status = (*session)->step("run");
+  if (status.isOk())
+    status = (*session)->settle();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(status.code(), StatusCode::Io);
+  EXPECT_THAT(status.str(), HasSubstr("of the file in which values wait failed: File too large"));
+  // What the step computed is worth nothing, and no other runs.
+  EXPECT_EQ((*session)->step("run").code(), StatusCode::Io);
+  EXPECT_EQ((*session)->download("run").code(), StatusCode::Io);
 }
 
 /// What can happen to a session from load to shutdown.
@@ -319,10 +390,19 @@ TEST(FakeCuda, EveryFunctionOfTheDriverMayFail) {
     return text ? Status::ok() : text.takeStatus();
   };
   failEveryCall(describe);
+  auto fileLife = [] {
+    plan::Plan plan = evictionPlan(plan::Arena::FILE, "cuda-emulated");
+    addExchangeArenas(plan);
+    int32_t first = 0;
+    LOWTIDE_TRY(runEviction(plan, 0, first));
+    return first == 1 ? Status::ok() : Status(StatusCode::Internal, "out is " + std::to_string(first));
+  };
+  failEveryCall(fileLife);
   // No function that the runtime knows is left out.
   fake::configure({});
   EXPECT_TRUE(busyLife().isOk());
   EXPECT_TRUE(wholeLife().isOk());
+  EXPECT_TRUE(fileLife().isOk());
   EXPECT_TRUE(describe().isOk());
   std::set<std::string> missing = {
 #define LOWTIDE_CUDA_NAME(name, symbol, parameters) #name,

@@ -5,6 +5,7 @@
 #include "plan.pb.h"
 #include "runtime/FileStaging.h"
 #include "runtime/Verify.h"
+#include "runtime/Workspace.h"
 
 #include <initializer_list>
 #include <string>
@@ -92,23 +93,26 @@ inline plan::Binding &bind(plan::Entry &entry, const char *name, plan::Binding::
   return *binding;
 }
 
-/// One entry "run": a fill on the device, out to another space, over the old place, and back to the output "out".
-inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "reference") {
+/// One entry "run": a fill of so many bytes on the device, out to another space, over the old place, and back to the
+/// output "out".
+inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "reference", int64_t size = 64) {
+  const auto bytes = static_cast<uint64_t>(size);
   plan::Plan plan;
   plan.set_format_version(planFormatVersion);
   plan.set_target(target);
-  addArena(plan, "transient", plan::Arena::TRANSIENT, 64);
-  addArena(plan, "evicted", plan::Arena::TRANSIENT, 64, 0, space);
-  addArena(plan, "io", plan::Arena::IO, 64);
+  addArena(plan, "transient", plan::Arena::TRANSIENT, bytes);
+  addArena(plan, "evicted", plan::Arena::TRANSIENT, bytes, 0, space);
+  addArena(plan, "io", plan::Arena::IO, bytes);
   if (space == plan::Arena::FILE) {
-    plan.mutable_arenas(1)->set_bytes(fileAlignment), plan.mutable_arenas(1)->set_alignment(fileAlignment);
-    *plan.add_arenas() = listFileStaging();
+    plan.mutable_arenas(1)->set_bytes(alignToFile(bytes)), plan.mutable_arenas(1)->set_alignment(fileAlignment);
+    if (!isGpu(target))
+      *plan.add_arenas() = listFileStaging();
   }
   plan::Entry &entry = *plan.add_entries();
   entry.set_name("run");
   auto fill = [&](uint64_t value) {
     plan::Fill &fill = *entry.add_instructions()->mutable_fill();
-    *fill.mutable_target() = slice(0, 0, 64, value);
+    *fill.mutable_target() = slice(0, 0, bytes, value);
     fill.set_pattern(value), fill.set_pattern_bytes(4);
   };
   auto copy = [&](const plan::Slice &from, const plan::Slice &to) {
@@ -116,17 +120,17 @@ inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "r
     *copy.mutable_source() = from, *copy.mutable_target() = to;
   };
   fill(1);
-  copy(slice(0, 0, 64, 1), slice(1, 0, 64, 2));
+  copy(slice(0, 0, bytes, 1), slice(1, 0, bytes, 2));
   fill(3);
-  copy(slice(1, 0, 64, 2), slice(0, 0, 64, 4));
-  copy(slice(0, 0, 64, 4), slice(2, 0, 64, 5));
-  bind(entry, "out", plan::Binding::OUTPUT, plan::I32, {16}, slice(2, 0, 64, 0), 5);
+  copy(slice(1, 0, bytes, 2), slice(0, 0, bytes, 4));
+  copy(slice(0, 0, bytes, 4), slice(2, 0, bytes, 5));
+  bind(entry, "out", plan::Binding::OUTPUT, plan::I32, {size / 4}, slice(2, 0, bytes, 0), 5);
   return plan;
 }
 
 /// One entry "run": the parameter "w" of 16 numbers, which lies in a file, goes to the output "out"; sevens replace it.
-inline plan::Plan fileParameterPlan() {
-  plan::Plan plan = evictionPlan(plan::Arena::FILE);
+inline plan::Plan fileParameterPlan(const char *target = "reference") {
+  plan::Plan plan = evictionPlan(plan::Arena::FILE, target);
   plan::Arena &arena = *plan.mutable_arenas(1);
   arena.set_role(plan::Arena::PARAMS);
   arena.set_image_bytes(64);

@@ -3,6 +3,7 @@
 #include "runtime/Session.h"
 #include "Regression.h"
 #include "runtime/Element.h"
+#include "runtime/ExchangeBlocks.h"
 #include "runtime/devices/Cpu/Memory.h"
 
 #include <gtest/gtest.h>
@@ -104,12 +105,17 @@ TEST(Session, CountsEachMemoryApart) {
   }
 }
 
-TEST(Session, ReadsAndWritesParametersInAFile) {
+struct FileParameters : testing::TestWithParam<const char *> {};
+
+TEST_P(FileParameters, AreReadAndWritten) {
+  plan::Plan plan = fileParameterPlan(GetParam());
+  if (isGpu(GetParam()))
+    addExchangeArenas(plan);
   std::vector<int32_t> image(16);
   std::iota(image.begin(), image.end(), 100);
   const std::string path = testing::TempDir() + "parameters.tide";
   auto writer = ArtifactWriter::create(path);
-  ASSERT_TRUE((*writer)->add("plan", fileParameterPlan().SerializeAsString()).isOk());
+  ASSERT_TRUE((*writer)->add("plan", plan.SerializeAsString()).isOk());
   ASSERT_TRUE((*writer)->add("params", {reinterpret_cast<const char *>(image.data()), 64}).isOk());
   ASSERT_TRUE((*writer)->finish().isOk());
   auto session = Session::load(path);
@@ -125,19 +131,29 @@ TEST(Session, ReadsAndWritesParametersInAFile) {
   };
   const std::vector<int32_t> sevens(16, 7), nines(16, 9);
   EXPECT_EQ(read("w"), image);
-  ASSERT_TRUE((*session)->step("run").isOk());
+  auto step = [&] {
+    ASSERT_TRUE((*session)->step("run").isOk());
+    ASSERT_TRUE((*session)->download("run").isOk());
+  };
+  step();
   EXPECT_EQ(read("out"), image);
   EXPECT_EQ(read("w"), sevens);
   // What the host writes there is what the next step reads.
   const Tensor weight = *(*session)->tensor("run", "w");
   ASSERT_TRUE(weight.bring(HostAccess::Overwrite).isOk());
   weight.write(reinterpret_cast<const uint8_t *>(nines.data()));
-  ASSERT_TRUE((*session)->step("run").isOk());
+  step();
   EXPECT_EQ(read("out"), nines);
   EXPECT_EQ(read("w"), sevens);
+  // Steps that the host does not look at between them.
+  ASSERT_TRUE((*session)->step("run").isOk());
+  step();
+  EXPECT_EQ(read("out"), sevens);
   ASSERT_TRUE((*session)->restart({}).isOk());
   EXPECT_EQ(read("w"), image);
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, FileParameters, testing::Values("reference", "cuda-emulated"));
 
 TEST(Session, CountsOnlyWhatWasGiven) {
   Memory memory;

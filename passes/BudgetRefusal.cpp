@@ -251,11 +251,11 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
   auto module = step->getParentOfType<ModuleOp>();
-  if (const bool isGpu = train::getTarget(module).isGpu();
-      !module->hasAttr(offloadBudgetAttrName) && (isTransient || !isGpu))
-    error.attachNote()
-        << (isGpu ? "activations may also wait in memory of the host: --host-budget=32GiB"
-                  : "parameters, activations and optimizer state may also wait in a file: --disk-budget=100GiB");
+  if (!module->hasAttr(offloadBudgetAttrName))
+    error.attachNote() << "parameters, activations and optimizer state may also wait "
+                       << (train::getTarget(module).isGpu()
+                               ? "in memory of the host: --host-budget=32GiB, or in a file: --disk-budget=100GiB"
+                               : "in a file: --disk-budget=100GiB");
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);

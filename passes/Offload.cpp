@@ -14,33 +14,48 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// The lane of a link. A target without one is planned as the usual one of its kind, as it is with all its figures.
-static solve::Lane findLane(const TargetInfo &target, StringRef from, StringRef to) {
-  for (const TargetInfo &row : {target, *findTarget(target.isGpu() ? "cuda" : "cpu")})
-    for (const MemoryLink &link : row.links)
-      if (link.from == from && link.to == to)
-        return {link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
-  llvm_unreachable("the usual rows have links to the other memory");
+/// The lane of a link that a target states; nothing: it states none.
+static std::optional<solve::Lane> findLink(const TargetInfo &target, StringRef from, StringRef to) {
+  for (const MemoryLink &link : target.links)
+    if (link.from == from && link.to == to)
+      return solve::Lane{link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
+  return std::nullopt;
 }
 
-FailureOr<std::optional<OffloadRoom>> OffloadRoom::get(ModuleOp module, const TargetInfo &target, StringRef hostBudget,
-                                                       StringRef diskBudget) {
-  auto refuse = [&](const Twine &what) -> FailureOr<std::optional<OffloadRoom>> {
-    setFailure(module, FailureKind::Usage);
-    module.emitError(what);
-    return failure();
+/// The same of any target: one that states none is planned as the usual one of its kind, as it is with all its figures.
+static solve::Lane getLink(const TargetInfo &target, StringRef from, StringRef to) {
+  std::optional<solve::Lane> lane = findLink(target, from, to);
+  return lane ? *lane : *findLink(*findTarget(target.isGpu() ? "cuda" : "cpu"), from, to);
+}
+
+/// Between the device and a file. What a GPU computes passes through memory of the host, a piece after the other: first
+/// as to that memory, then as from there to the file.
+static solve::Lane getFileLane(const TargetInfo &target, bool isWrite) {
+  auto get = [&](const TargetInfo &of, StringRef near, StringRef far) {
+    return isWrite ? getLink(of, near, far) : getLink(of, far, near);
   };
-  if (hostBudget.empty() && diskBudget.empty())
-    return std::optional<OffloadRoom>();
-  if (target.isGpu() && !diskBudget.empty())
-    return refuse("disk-budget: values of a GPU's step wait in memory of the host; give --host-budget");
-  if (!target.isGpu() && !hostBudget.empty())
-    return refuse("host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget");
-  const StringRef other = target.isGpu() ? "host" : "file";
-  const MoveCosts costs{findLane(target, "device", other), findLane(target, other, "device")};
-  const ByteSize size =
-      llvm::cantFail(parseByteSize(target.isGpu() ? hostBudget : diskBudget)); // checked by the option
-  return std::optional(OffloadRoom{target.isGpu() ? Space::HostPinned : Space::File, size.bytes, costs});
+  if (!target.isGpu() || findLink(target, isWrite ? "device" : "file", isWrite ? "file" : "device"))
+    return get(target, "device", "file");
+  const solve::Lane link = get(target, "device", "host"), file = get(*findTarget("cpu"), "device", "file");
+  return {link.latencySeconds + file.latencySeconds, 1 / (1 / link.bytesPerSecond + 1 / file.bytesPerSecond)};
+}
+
+FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const TargetInfo &target,
+                                                         StringRef hostBudget, StringRef diskBudget) {
+  SmallVector<OffloadRoom, 2> rooms;
+  if (!target.isGpu() && !hostBudget.empty()) {
+    setFailure(module, FailureKind::Usage);
+    return module.emitError(
+        "host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget");
+  }
+  auto getBytes = [](StringRef text) { return llvm::cantFail(parseByteSize(text)).bytes; }; // checked by the option
+  if (!hostBudget.empty())
+    rooms.push_back({Space::HostPinned, getBytes(hostBudget),
+                     MoveCosts{getLink(target, "device", "host"), getLink(target, "host", "device")}});
+  if (!diskBudget.empty())
+    rooms.push_back({Space::File, getBytes(diskBudget),
+                     MoveCosts{getFileLane(target, /*isWrite=*/true), getFileLane(target, /*isWrite=*/false)}});
+  return rooms;
 }
 
 std::optional<StepEstimate> StepEstimate::get(func::FuncOp step) {
@@ -86,24 +101,25 @@ std::optional<std::pair<Space, uint64_t>> lowtide::findMoves(func::FuncOp step) 
   return found;
 }
 
-uint64_t lowtide::countStagingBytes(Space space, uint64_t largestBytes) {
-  return space == Space::File ? getFileStaging(largestBytes).bytes : 0;
+uint64_t lowtide::countStagingBytes(const TargetInfo &target, Space space, uint64_t largestBytes) {
+  return space == Space::File && !target.isGpu() ? getFileStaging(largestBytes).bytes : 0;
 }
 
 /// The most that staging may take, whichever values are loaded; those that are moved in any case have `largest` bytes.
-static uint64_t countMostStaging(const PosedEntry &entry, Space space, uint64_t largest) {
+static uint64_t countMostStaging(const PosedEntry &entry, const TargetInfo &target, Space space, uint64_t largest) {
   const solve::StepGraph &graph = entry.problem.getGraph();
   for (const solve::StepOperation &load : graph.reruns)
     if (load.kind == solve::StepOperation::Kind::Loads)
       largest = std::max(largest, graph.values[load.writes.front()].bytes);
-  return countStagingBytes(space, largest);
+  return countStagingBytes(target, space, largest);
 }
 
-void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved) {
+void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, const OffloadRoom &room,
+                           solve::SolvedSteps &solved) {
   entry.otherSpace = room.space;
   const auto moves = findMoves(entry.step);
-  entry.leastStagingBytes = moves ? countStagingBytes(moves->first, moves->second) : 0;
-  entry.stagingBytes = countMostStaging(entry, room.space, moves ? moves->second : 0);
+  entry.leastStagingBytes = moves ? countStagingBytes(target, moves->first, moves->second) : 0;
+  entry.stagingBytes = countMostStaging(entry, target, room.space, moves ? moves->second : 0);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
     entry.offloads.push_back(&solved.get(graph));
   entry.baselines = std::make_shared<solve::OffloadBaselines>(

@@ -39,21 +39,20 @@ struct OffloadRoom {
   uint64_t bytes;
   MoveCosts costs;
 
-  /// What `--host-budget` and `--disk-budget` (texts, empty: not given) are on the target: a GPU's values wait in
-  /// pinned memory, a CPU's in a file. Nothing if neither is given; fails, with a diagnostic, for one that the target
-  /// has no use for.
-  static mlir::FailureOr<std::optional<OffloadRoom>> get(mlir::ModuleOp module, const TargetInfo &target,
-                                                         llvm::StringRef hostBudget, llvm::StringRef diskBudget);
+  /// What `--host-budget` and `--disk-budget` (texts, empty: not given) are on the target: pinned memory of a GPU's
+  /// host, a file. A plan uses one of them. Fails, with a diagnostic, for one that the target has no use for.
+  static mlir::FailureOr<llvm::SmallVector<OffloadRoom, 2>>
+  list(mlir::ModuleOp module, const TargetInfo &target, llvm::StringRef hostBudget, llvm::StringRef diskBudget);
 };
 
 /// The other memory that a step's moves reach, and the bytes of the largest value there; nothing: it has no move.
 std::optional<std::pair<Space, uint64_t>> findMoves(mlir::func::FuncOp step);
 /// Memory of the device through which values pass on their way to a file and back, the largest of which has so many
-/// bytes.
-uint64_t countStagingBytes(Space space, uint64_t largestBytes);
+/// bytes. Those of a GPU pass through memory of the host that is there in any case.
+uint64_t countStagingBytes(const TargetInfo &target, Space space, uint64_t largestBytes);
 
 /// Prepares an entry's searches with loads.
-void poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved);
+void poseOffloads(PosedEntry &entry, const TargetInfo &target, const OffloadRoom &room, solve::SolvedSteps &solved);
 /// The plan that takes the least time in `transientBytes` of the device, with values in the room or without; nothing:
 /// none fits.
 std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,

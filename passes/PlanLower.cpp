@@ -117,7 +117,7 @@ static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuil
 }
 
 /// Creates the arenas of the memories that values are moved to.
-static void createOtherArenas(ArrayRef<func::FuncOp> entries,
+static void createOtherArenas(ArrayRef<func::FuncOp> entries, const TargetInfo &target,
                               llvm::function_ref<void(const PlanLayout::Arena &)> create) {
   std::map<Space, uint64_t> largest;
   for (func::FuncOp entry : entries)
@@ -125,7 +125,7 @@ static void createOtherArenas(ArrayRef<func::FuncOp> entries,
       largest[moves->first] = std::max(largest[moves->first], moves->second);
   for (auto [space, bytes] : largest) {
     create({plan::ArenaRole::Transient, getSpaceName(space).str(), 0, 0, plan::ArenaSpace(space), getAlignment(space)});
-    if (const uint64_t staging = countStagingBytes(space, bytes))
+    if (const uint64_t staging = countStagingBytes(target, space, bytes))
       create({plan::ArenaRole::Staging, "staging", staging, 0, plan::ArenaSpace::Device, getAlignment(space)});
   }
 }
@@ -235,7 +235,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   };
   llvm::for_each(layout->getBoundArenas(), create);
   create({plan::ArenaRole::Transient, "transient"});
-  createOtherArenas(entries, create);
+  createOtherArenas(entries, target, create);
   llvm::for_each(layout->getRuntimeArenas(), create);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;

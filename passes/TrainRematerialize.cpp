@@ -62,13 +62,13 @@ public:
       return;
     if (!solved)
       solved = makeSolvedSteps(withoutMethods);
-    FailureOr<std::optional<OffloadRoom>> other = OffloadRoom::get(getOperation(), target, hostBudget, diskBudget);
-    if (failed(other))
+    FailureOr<SmallVector<OffloadRoom, 2>> rooms = OffloadRoom::list(getOperation(), target, hostBudget, diskBudget);
+    if (failed(rooms))
       return signalPassFailure();
-    offloadRoom = *other;
+    offloadRoom = rooms->empty() ? std::nullopt : std::optional(rooms->front());
     budgetBytes.reset();
     if (offloadRoom && rematStrategy == "fit")
-      choosePlaces();
+      chooseRoom(*rooms);
     if (failed(fitAll()))
       signalPassFailure();
     numRecomputed += totals.recomputed;
@@ -95,8 +95,10 @@ private:
     }
   };
   Trial tryPlaces(ModuleOp given, const TensorPlaces &places, bool isRoomAsked);
-  /// Lets parameters and optimizer state lie in the other memory where the step takes less time so, or fits so alone.
-  void choosePlaces();
+  /// Which parameters and optimizer state lie in the room where the step takes less time so, or fits so alone.
+  Trial choosePlaces(ModuleOp given);
+  /// Takes the memory with which the step takes the least time, and lets tensors lie there.
+  void chooseRoom(ArrayRef<OffloadRoom> rooms);
   /// Fits every entry, with reserves until what was made stays within the budget.
   LogicalResult fitAll();
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
@@ -228,8 +230,8 @@ static bool hasLoops(ModuleOp module) {
       .wasInterrupted();
 }
 
-void TrainRematerialize::choosePlaces() {
-  const std::vector<LastingTensor> tensors = listLastingTensors(getOperation(), offloadRoom->space);
+TrainRematerialize::Trial TrainRematerialize::choosePlaces(ModuleOp given) {
+  const std::vector<LastingTensor> tensors = listLastingTensors(given, offloadRoom->space);
   TensorNames states, all;
   uint64_t bytes = 0;
   for (bool isState : {true, false})
@@ -240,30 +242,49 @@ void TrainRematerialize::choosePlaces() {
         if (isState)
           states.insert(tensor.name);
       }
+  Trial best = tryPlaces(given, {}, /*isRoomAsked=*/false);
   if (all.empty())
-    return;
-  OwningOpRef<ModuleOp> given = getOperation().clone();
-  Trial best = tryPlaces(*given, {}, /*isRoomAsked=*/false);
+    return best;
   auto take = [&](const TensorPlaces &places) {
     if (best.isPlain || places == best.places)
       return;
-    if (Trial other = tryPlaces(*given, places, /*isRoomAsked=*/true); other.isBetterThan(best))
+    if (Trial other = tryPlaces(given, places, /*isRoomAsked=*/true); other.isBetterThan(best))
       best = std::move(other);
   };
   take({states});
   take({all});
-  if (hasLoops(*given))
+  if (hasLoops(given))
     take({all, /*entersLoops=*/true});
   // What finds room on the device goes back there, as long as that takes no more time.
   TensorPlaces fewer = best.places;
   for (unsigned tries = 2; tries && !best.onDevice.empty(); --tries) {
     fewer.names.set_subtract(best.onDevice);
-    Trial other = tryPlaces(*given, fewer, /*isRoomAsked=*/true);
+    Trial other = tryPlaces(given, fewer, /*isRoomAsked=*/true);
     if (best.isBetterThan(other))
       break;
     best = std::move(other);
   }
-  moveElsewhere(*given, best.places, offloadRoom->space);
+  return best;
+}
+
+void TrainRematerialize::chooseRoom(ArrayRef<OffloadRoom> rooms) {
+  if (rooms.size() == 1 && listLastingTensors(getOperation(), rooms.front().space).empty())
+    return;
+  OwningOpRef<ModuleOp> given = getOperation().clone();
+  std::optional<Trial> best;
+  const OffloadRoom *chosen = nullptr;
+  for (const OffloadRoom &room : rooms) {
+    offloadRoom = room;
+    Trial trial = choosePlaces(*given);
+    if (!best || trial.isBetterThan(*best)) {
+      best = std::move(trial);
+      chosen = &room;
+    }
+    if (best->isPlain)
+      break;
+  }
+  offloadRoom = *chosen;
+  moveElsewhere(*given, best->places, chosen->space);
   restore(*given);
 }
 
@@ -386,7 +407,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     packed.arenaBytes = solve::pack(profile->getBuffers(), getPlanPacking()).arenaBytes;
   uint64_t stagingBytes = entry.leastStagingBytes;
   if (const auto moves = findMoves(entry.step))
-    stagingBytes = std::max(stagingBytes, countStagingBytes(moves->first, moves->second));
+    stagingBytes = std::max(stagingBytes, countStagingBytes(target, moves->first, moves->second));
   totals.arenaBytes = std::max(totals.arenaBytes, packed.arenaBytes);
   totals.stagingBytes = std::max(totals.stagingBytes, stagingBytes);
   packed.arenaBytes += stagingBytes;
@@ -457,7 +478,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
     if (offloadRoom && rematStrategy == "fit")
-      poseOffloads(entry, *offloadRoom, *solved);
+      poseOffloads(entry, target, *offloadRoom, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
     if (failed(profile))

@@ -170,6 +170,8 @@ private:
   friend class FitAnswer;
   /// Whether the options name another memory that the target has a use for.
   Failure checkOtherMemory();
+  /// "--host-budget=32GiB --disk-budget=100GiB", of those that were given.
+  std::string describeOtherMemory() const;
   /// The table of steps at `train` with that memory, from the smallest plan that it lets them have; without it that is
   /// `smallestBytes`.
   llvm::FailureOr<OtherMemoryTable> fitOtherMemory(mlir::ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,

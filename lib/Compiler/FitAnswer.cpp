@@ -145,10 +145,7 @@ private:
   /// Another memory, in which values may wait, and its flag.
   bool hasOther() const { return !compilation.options.hostBudget.empty() || !compilation.options.diskBudget.empty(); }
   std::string describeOther(const char *before) const {
-    const Request &options = compilation.options;
-    return !hasOther()                  ? ""
-           : options.diskBudget.empty() ? before + ("--host-budget=" + options.hostBudget)
-                                        : before + ("--disk-budget=" + options.diskBudget);
+    return hasOther() ? before + compilation.describeOtherMemory() : "";
   }
   bool mayFit(const Way &way) const { return hasOther() || way.needs.leastBytes <= budget; }
   bool hasTime() const { return Clock::now() - start < maxTime; }

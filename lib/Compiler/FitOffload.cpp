@@ -67,7 +67,7 @@ FailureOr<PlacedStep> PlacedStep::get(OwningOpRef<ModuleOp> module, const Target
   entry.solved = &solved->get(entry.problem.getGraph());
   if (!entry.solved->front.isValid())
     return failure();
-  poseOffloads(entry, placed.room, *solved);
+  poseOffloads(entry, target, placed.room, *solved);
   return placed;
 }
 
@@ -123,8 +123,16 @@ Failure Compilation::checkOtherMemory() {
       return refuse(FailureKind::Usage,
                     "--" + Twine(flag) + ": '" + *given + "' is a part of nothing that is known; bytes, as in 32GiB");
   }
-  return failed(OffloadRoom::get(*module, target, options.hostBudget, options.diskBudget)) ? FailureKind::Usage
-                                                                                           : Failure();
+  return failed(OffloadRoom::list(*module, target, options.hostBudget, options.diskBudget)) ? FailureKind::Usage
+                                                                                            : Failure();
+}
+
+std::string Compilation::describeOtherMemory() const {
+  std::string flags;
+  for (auto [flag, given] : {std::pair("--host-budget=", &options.hostBudget), {"--disk-budget=", &options.diskBudget}})
+    if (!given->empty())
+      flags += (flags.empty() ? "" : " ") + (flag + *given);
+  return flags;
 }
 
 FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
@@ -140,8 +148,7 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
     return fitSteps(stage);
   };
   OtherMemoryTable table;
-  table.flag =
-      options.diskBudget.empty() ? "--host-budget=" + options.hostBudget : "--disk-budget=" + options.diskBudget;
+  table.flag = describeOtherMemory();
   table.smallestAloneBytes = smallestBytes;
   if (!plan(1))
     return failure();
@@ -158,11 +165,13 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
     module = steps.clone();
     if (runFitStage(plain))
       return failure();
-    FailureOr<std::optional<OffloadRoom>> room =
-        OffloadRoom::get(*module, target, options.hostBudget, options.diskBudget);
-    if (failed(room))
+    FailureOr<SmallVector<OffloadRoom, 2>> rooms =
+        OffloadRoom::list(*module, target, options.hostBudget, options.diskBudget);
+    if (failed(rooms))
       return failure();
-    placed = listPlacedSteps(*module, target, **room, stage.solved);
+    for (const OffloadRoom &room : *rooms)
+      for (PlacedStep &step : listPlacedSteps(*module, target, room, stage.solved))
+        placed.push_back(std::move(step));
   }
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t budget = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1));

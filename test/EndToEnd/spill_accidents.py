@@ -1,6 +1,7 @@
 """Accidents of a run whose values wait in a file: spill_accidents.py <binaries> <models> [--every=N], JSON rows.
 
-Twice: with io_uring, where this machine has it, and with threads that read and write.
+On the CPU twice: with io_uring, where this machine has it, and with threads that read and write; and once for a GPU, emulated, whose
+copies are functions of the host.
 
 The run is killed at every N-th transfer to or from that file, or refused it: a full disk, an error of the device, transfers of
 a few bytes, no room at the start. Each time: the folder of the file is empty afterwards; what is refused ends the run in words
@@ -23,17 +24,23 @@ from accidents import FILES, Lost, digest, is_sound
 UNSUPPORTED, OVER_BUDGET, IO = 3, 4, 8  # docs/reference/exit-codes.md
 STEPS, EVERY = 6, 2
 PAGE = 4096
+# What moves bytes, and where is computed.
+PLACES = {
+    "io_uring": ("io_uring", ["--device-budget=230000"]),
+    "threads": ("threads", ["--device-budget=230000"]),
+    "GPU": ("threads", ["--target=cuda-emulated", "--device-budget=300000"]),
+}
 
 
 class Runs:
     """One artifact, and what a run of it gives that nothing happens to."""
 
-    def __init__(self, binaries, model, work, way):
+    def __init__(self, binaries, model, work, way, target):
         self.binaries, self.model, self.work, self.way = binaries, model, work, way
         self.preload = binaries.parent / "test" / "lib" / "accidental-calls.so"
         self.artifact = work / "a.tide"
         subprocess.run([binaries / "lowtide", "compile", model / "model.onnx", "-q", "-o", self.artifact, "--batch=64", "--optimizer=adamw",
-                        "--device-budget=230000", "--disk-budget=1GiB"], check=True, stdin=subprocess.DEVNULL)  # fmt: skip
+                        "--disk-budget=1GiB", *target], check=True, stdin=subprocess.DEVNULL)  # fmt: skip
         for name, every in (("whole", 1), ("counted", EVERY)):
             code, said = self.run(name, f"--checkpoint-every={every}", accident=f"count:{work / 'transfers'}")
             if code:
@@ -116,11 +123,11 @@ def main():
             complaint = str(lost)
         rows.append({"name": name, "complaint": complaint})
 
-    for way in ("io_uring", "threads"):
+    for name, (way, target) in PLACES.items():
         # On a disk: in memory there is no direct input and output.
         with tempfile.TemporaryDirectory(dir=options.binaries.parent) as work:
             try:
-                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), way)
+                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), way, target)
             except Lost as lost:
                 if way == "io_uring" and ("has no io_uring" in str(lost) or "without liburing" in str(lost)):
                     print(f"note: {lost}", file=sys.stderr)
@@ -130,21 +137,21 @@ def main():
             kinds = {"killed": kill, "disk full": refuse(errno.ENOSPC, "No space left on device"), "device error": refuse(errno.EIO, "Input/output error")}
             for kind, happen in kinds.items():
                 for number in numbers:
-                    row(f"{way}: {kind} at transfer {number} of {runs.transfers}", lambda: happen(runs, number))  # noqa: B023
+                    row(f"{name}: {kind} at transfer {number} of {runs.transfers}", lambda: happen(runs, number))  # noqa: B023
 
             def short():
                 code, said = runs.disturb(f"short:{PAGE}")  # noqa: B023
                 if code:
                     raise Lost(f"exit {code}: {said[-300:]}")
 
-            row(f"{way}: short transfers", short)
+            row(f"{name}: short transfers", short)
 
     def refused():
         """io_uring is there for no process, as in many containers."""
         with tempfile.TemporaryDirectory(dir=options.binaries.parent) as work:
             os.environ["LOWTIDE_NO_RING"] = "1"
             try:
-                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), "auto")
+                runs = Runs(options.binaries.resolve(), options.models.resolve() / "mlp-digits", pathlib.Path(work), "auto", PLACES["io_uring"][1])
                 code, said = runs.disturb(f"short:{1 << 30}")
                 if code:
                     raise Lost(f"exit {code}: {said[-300:]}")

@@ -10,7 +10,9 @@
 // RUN: not lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=34MiB disk-budget=40MiB" 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB host-budget=1MiB" 2>&1 | FileCheck %s --check-prefix=HOST
 // RUN: not lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=50%%" 2>&1 | FileCheck %s --check-prefix=PART
-// RUN: not lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=36MiB disk-budget=1MiB" 2>&1 | FileCheck %s --check-prefix=DISK
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=86MiB disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan | FileCheck %s --check-prefix=GPU
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=86MiB host-budget=2MiB disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan | FileCheck %s --check-prefix=GPU
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=86MiB host-budget=40MiB disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan | FileCheck %s --check-prefix=PINNED
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=40MiB" | lowtide-opt --profile-memory | FileCheck %s
 
 // CHECK: module attributes {train.device_budget = 37748736 : i64, train.offload_budget = 41943040 : i64
@@ -48,7 +50,16 @@
 // SMALL: error: @train cannot fit 34.00 MiB (35651584 bytes): the smallest plan found needs 34.03 MiB (35684416 bytes), and none is below 32.03 MiB (33587264 bytes)
 // HOST: error: host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget
 // PART: error: disk-budget: '50%' is a part of nothing that is known; bytes, as in 32GiB
-// DISK: error: disk-budget: values of a GPU's step wait in memory of the host; give --host-budget
+
+// What a GPU computes passes to a file through memory of the host that is there in any case; where both memories have room
+// the faster one is used.
+// GPU-DAG: plan.arena @state_file state in file bytes 4194304 align 4096
+// GPU-DAG: plan.arena @staging staging in host_pinned bytes 8388608
+// GPU-NOT: plan.arena @staging staging in device
+// GPU: plan.copy @state_file[0 + 4194304] : 4 to @transient[{{.*}} stream 1
+// GPU: plan.copy @transient[{{.*}} to @state_file[0 + 4194304] {{.*}} stream 2
+// PINNED: plan.arena @state_host_pinned state in host_pinned bytes 4194304
+// PINNED-NOT: in file
 
 
 // A product takes longer to compute than to fetch: it waits in the file while the large value is there. The momentum,

@@ -1,7 +1,7 @@
 """Values that wait in another memory: below what recomputation reaches, with the same bits.
 
-Each file is trained without a budget and at budgets spread from the smallest plan with another memory (a file on a CPU, pinned
-memory of the host for a GPU) to the largest plan: every loss and every byte that is saved must be equal, and the runtime may
+Each file is trained without a budget and at budgets spread from the smallest plan with another memory (a file on a CPU; for a GPU
+in turn pinned memory of the host or a file, whichever is faster, a file, and pinned memory) to the largest plan: every loss and every byte that is saved must be equal, and the runtime may
 allocate no more than was asked for, in either memory. With another memory the smallest plan may not need more.
 """
 
@@ -32,18 +32,19 @@ def elsewhere(figures):
 
 def trial(bench, options):
     is_gpu = any(flag.startswith("--target=cuda") for flag in bench.given)
-    room = f"--{'host' if is_gpu else 'disk'}-budget={ROOM}"
+    disk, host = f"--disk-budget={ROOM}", f"--host-budget={ROOM}"
+    rooms = [[host, disk], [disk], [host]] if is_gpu else [[disk]]
     plain, told = bench.work / "whole.json", bench.work / "fitted.json"
     whole = bench.train(bench.compile("whole", f"--figures={plain}")[0], options.steps)
-    alone, other = smallest(bench, "alone"), smallest(bench, "other", room)
+    alone, other = smallest(bench, "alone"), smallest(bench, "other", *rooms[0])
     low, high = other["smallest_bytes"], alone["largest_bytes"]
     note = f"{low:,} bytes at least, {alone['smallest_bytes']:,} by recomputation alone"
     if low > alone["smallest_bytes"]:
         return f"{note}: with another memory more", ""
     moving = 0
     budgets = list(dict.fromkeys(low + (high - low) * i // max(options.budgets - 1, 1) for i in range(options.budgets)))
-    for budget in budgets:
-        flags = [f"--device-budget={budget}", room]
+    for i, budget in enumerate(budgets):
+        flags = [f"--device-budget={budget}", *rooms[i % len(rooms)]]
         artifact, _ = bench.compile("fitted", *flags, f"--figures={told}")
         fitted = bench.train(artifact, options.steps, *(["--poison"] if not is_gpu else []))
         if fitted.planned != fitted.allocated or fitted.allocated > budget:

@@ -422,13 +422,14 @@ def DeviceBudgetOption : DeclaredOption<"device-budget", Text, "",
   let Passes = ["train-rematerialize"];
 }
 def HostBudgetOption : DeclaredOption<"host-budget", Text, "",
-  "Bytes of pinned host memory in which values of a GPU's step may wait: 32GiB. Needs --device-budget", "byteCount"> {
+  "Bytes of pinned host memory in which values of a GPU's step may wait: 32GiB. Needs --device-budget; with "
+  "--disk-budget, too, the one of the two is used with which the step takes less time", "byteCount"> {
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }
 def DiskBudgetOption : DeclaredOption<"disk-budget", Text, "",
-  "Bytes of a file in which values of a CPU's step may wait: 100GiB. Needs --device-budget; lowtide-run --spill "
-  "says where the file lies", "byteCount"> {
+  "Bytes of a file in which values of a step may wait: 100GiB. Needs --device-budget; lowtide-run --spill says where "
+  "the file lies", "byteCount"> {
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }

@@ -107,4 +107,20 @@ train(host, steps=2)
 others, again, _ = train(host, f"--resume={host.with_suffix('')}", steps=2)
 print(f"cuda-emulated, parameters, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
 parts = ["--batch=8", "--target=cuda-emulated", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
-compare("cuda-emulated, parameters, scaled, clipped, in parts", compile("gpu-parts.tide", *parts), compile("gpu-parts-lasting.tide", *parts, "--device-budget=900000", "--host-budget=1GiB"))
+kept = compile("gpu-parts.tide", *parts)
+compare("cuda-emulated, parameters, scaled, clipped, in parts", kept, compile("gpu-parts-lasting.tide", *parts, "--device-budget=900000", "--host-budget=1GiB"))
+# The same in a file.
+lasting = ["--device-budget=600000", "--disk-budget=1GiB"]
+file = compile("gpu-file.tide", *gpu, *lasting)
+arenas = places(file)
+assert "params_file" in arenas.values() and "host_pinned" not in arenas.values(), arenas
+figures = compare("cuda-emulated, in a file", WORK / "gpu.tide", file)
+assert figures["planned_bytes"] == figures["allocated_bytes"] <= 600000, figures
+train(file, steps=2)
+others, again, _ = train(file, f"--resume={file.with_suffix('')}", steps=2)
+print(f"cuda-emulated, in a file, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+compare("cuda-emulated, in a file, scaled, clipped, in parts", kept, compile("gpu-parts-file.tide", *parts, "--device-budget=900000", "--disk-budget=1GiB"))
+# Of the two memories the one that is faster, or has room.
+for name, room, place in (("both", "1GiB", "host_pinned"), ("little", "4KiB", "file")):
+    both = compile(f"gpu-{name}.tide", *gpu, "--device-budget=600000", f"--host-budget={room}", "--disk-budget=1GiB")
+    print(f"--host-budget={room} --disk-budget=1GiB: {'as expected' if f'params_{place}' in places(both).values() else places(both)}")

@@ -14,32 +14,6 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// The lane of a link that a target states; nothing: it states none.
-static std::optional<solve::Lane> findLink(const TargetInfo &target, StringRef from, StringRef to) {
-  for (const MemoryLink &link : target.links)
-    if (link.from == from && link.to == to)
-      return solve::Lane{link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
-  return std::nullopt;
-}
-
-/// The same of any target: one that states none is planned as the usual one of its kind, as it is with all its figures.
-static solve::Lane getLink(const TargetInfo &target, StringRef from, StringRef to) {
-  std::optional<solve::Lane> lane = findLink(target, from, to);
-  return lane ? *lane : *findLink(*findTarget(target.isGpu() ? "cuda" : "cpu"), from, to);
-}
-
-/// Between the device and a file. What a GPU computes passes through memory of the host, a piece after the other: first
-/// as to that memory, then as from there to the file.
-static solve::Lane getFileLane(const TargetInfo &target, bool isWrite) {
-  auto get = [&](const TargetInfo &of, StringRef near, StringRef far) {
-    return isWrite ? getLink(of, near, far) : getLink(of, far, near);
-  };
-  if (!target.isGpu() || findLink(target, isWrite ? "device" : "file", isWrite ? "file" : "device"))
-    return get(target, "device", "file");
-  const solve::Lane link = get(target, "device", "host"), file = get(*findTarget("cpu"), "device", "file");
-  return {link.latencySeconds + file.latencySeconds, 1 / (1 / link.bytesPerSecond + 1 / file.bytesPerSecond)};
-}
-
 FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const TargetInfo &target,
                                                          StringRef hostBudget, StringRef diskBudget) {
   SmallVector<OffloadRoom, 2> rooms;
@@ -48,13 +22,11 @@ FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const 
     return module.emitError(
         "host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget");
   }
-  auto getBytes = [](StringRef text) { return llvm::cantFail(parseByteSize(text)).bytes; }; // checked by the option
-  if (!hostBudget.empty())
-    rooms.push_back({Space::HostPinned, getBytes(hostBudget),
-                     MoveCosts{getLink(target, "device", "host"), getLink(target, "host", "device")}});
-  if (!diskBudget.empty())
-    rooms.push_back({Space::File, getBytes(diskBudget),
-                     MoveCosts{getFileLane(target, /*isWrite=*/true), getFileLane(target, /*isWrite=*/false)}});
+  for (auto [text, space, name] :
+       {std::tuple(hostBudget, Space::HostPinned, "host"), std::tuple(diskBudget, Space::File, "file")})
+    if (!text.empty()) // checked by the option
+      rooms.push_back({space, llvm::cantFail(parseByteSize(text)).bytes,
+                       MoveCosts{getLane(target, "device", name), getLane(target, name, "device")}});
   return rooms;
 }
 

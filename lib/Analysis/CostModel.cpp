@@ -14,6 +14,27 @@ CostModel CostModel::get(const TargetInfo &target) {
   return {target.libraryFlops, target.kernelFlops, target.bytesPerSecond, target.launchSeconds};
 }
 
+static std::optional<solve::Lane> findLink(const TargetInfo &target, StringRef from, StringRef to) {
+  for (const MemoryLink &link : target.links)
+    if (link.from == from && link.to == to)
+      return solve::Lane{link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
+  return std::nullopt;
+}
+
+solve::Lane lowtide::getLane(const TargetInfo &target, StringRef from, StringRef to) {
+  if (std::optional<solve::Lane> lane = findLink(target, from, to))
+    return *lane;
+  if (target.isGpu() && (from == "file" || to == "file")) {
+    const solve::Lane near = getLane(target, from == "file" ? "host" : from, to == "file" ? "host" : to),
+                      far = getLane(*findTarget("cpu"), from, to);
+    return {near.latencySeconds + far.latencySeconds, 1 / (1 / near.bytesPerSecond + 1 / far.bytesPerSecond)};
+  }
+  if (std::optional<TargetInfo> usual = findTarget(target.isGpu() ? "cuda" : "cpu"))
+    if (std::optional<solve::Lane> lane = findLink(*usual, from, to))
+      return *lane;
+  return {target.launchSeconds, target.bytesPerSecond};
+}
+
 uint64_t lowtide::getFlops(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
   return facts ? facts.getFlops() : 0;

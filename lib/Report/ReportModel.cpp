@@ -126,17 +126,12 @@ template <typename Slices> static uint64_t sumBytes(const Slices &reads, const S
   return bytes;
 }
 
-/// How a target's values go from one memory to the other; a target that says nothing is the usual one of its kind.
+/// How a plan's values go from one memory to the other.
 static solve::Lane findLane(const plan::Plan &plan, plan::Arena::Space from, plan::Arena::Space to) {
   auto getName = [](plan::Arena::Space space) {
     return space == plan::Arena::DEVICE ? "device" : space == plan::Arena::FILE ? "file" : "host";
   };
-  const TargetInfo target = findTarget(plan.target()).value_or(getDefaultTarget());
-  for (const TargetInfo &row : {target, findTarget(target.isGpu() ? "cuda" : "cpu").value_or(target)})
-    for (const MemoryLink &link : row.links)
-      if (link.from == getName(from) && link.to == getName(to))
-        return {link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
-  return {target.launchSeconds, target.bytesPerSecond};
+  return getLane(findTarget(plan.target()).value_or(getDefaultTarget()), getName(from), getName(to));
 }
 
 std::optional<double> EntryReader::readMove(const plan::Copy &copy, std::string &label) {

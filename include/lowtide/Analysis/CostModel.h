@@ -18,6 +18,11 @@ struct MoveCosts {
   solve::Lane away, back;
 };
 
+/// How values of a target go from one of its memories ("device", "host", "file") to another. A target whose row states
+/// no such link has that of the usual one of its kind; what goes between a GPU and a file passes through memory of the
+/// host, a piece after the other, and takes both times.
+solve::Lane getLane(const TargetInfo &target, llvm::StringRef from, llvm::StringRef to);
+
 /// Roofline of a target.
 struct CostModel {
   /// Floating-point operations per second of library calls and of generated

@@ -29,6 +29,7 @@ STEPS = {
     "digits": (MODELS / "mlp-digits" / "model.onnx", "--batch=4"),
     "gpt": (MODELS / "gpt-tiny" / "torchscript.onnx", "--dim=batch=1"),
     "file": (MODELS / "gpt-tiny" / "torchscript.onnx", "--dim=batch=8", "--entries=train", "--device-budget=1000000", "--disk-budget=1GiB"),
+    "file-emulated": (MODELS / "mlp-digits" / "model.onnx", "--batch=64", "--optimizer=adamw", "--entries=train", "--device-budget=300000", "--disk-budget=1GiB", EMULATED),
     "dropout": (MODELS / "gpt-dropout" / "torchscript.onnx", "--dim=batch=1"),
     "convolutions": (MODELS / "cnn-digits" / "model.onnx", "--batch=2"),
     "statistics": (MODELS / "resnet-tiny" / "torchscript.onnx", "--batch=2"),

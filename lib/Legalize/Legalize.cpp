@@ -139,11 +139,14 @@ static void dropDead(LegalizeContext &context) {
   }
 }
 
-/// Refuses what is computed of tensors without elements: there is nothing to compute, and no kernel for it.
+/// Refuses what is computed of tensors without elements: there is nothing to compute, and no kernel for it. The model
+/// may return one.
 static LogicalResult refuseEmpty(LegalizeContext &context, FailureKind &kind) {
   for (Operation &op : context.function.getBody().front())
     for (Value result : op.getResults())
-      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && type.getNumElements() == 0) {
+      if (auto type = dyn_cast<RankedTensorType>(result.getType());
+          type && type.getNumElements() == 0 &&
+          !llvm::all_of(result.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); })) {
         emitError(op.getLoc()) << "unsupported: a tensor without elements: " << type;
         kind = FailureKind::Unsupported;
         return failure();

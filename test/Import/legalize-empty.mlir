@@ -23,3 +23,17 @@ func.func @model(%x: tensor<2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   %y = onnx.node "Add"(%x, %s) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (tensor<2x3xf32>, !onnx.value) -> !onnx.value
   return %y : !onnx.value
 }
+
+// -----
+
+// What holds nothing and is an output is one.
+// CHECK-LABEL: func.func @forward(
+// CHECK: %[[NONE:.*]] = nn.slice {{.*}} -> tensor<0x3xf32>
+// CHECK: return %[[NONE]] : tensor<0x3xf32>
+func.func @model(%x: tensor<2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "n"}) {
+  %from = onnx.constant dense<2> : tensor<1xi64>
+  %to = onnx.constant dense<9> : tensor<1xi64>
+  %axes = onnx.constant dense<0> : tensor<1xi64>
+  %none = onnx.node "Slice"(%x, %from, %to, %axes) {attrs = {}, domain = "", outputs = ["n"], version = 13 : i64} : (tensor<2x3xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.value
+  return %none : !onnx.value
+}

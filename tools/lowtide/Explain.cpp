@@ -279,6 +279,17 @@ static void explainVisits(const report::Entry &entry, StringRef binding, llvm::r
   os << ": " << microseconds(seconds) << " of the lanes\n";
 }
 
+/// Where a parameter's first value is. The file may not hold it itself, where an exporter evaluated something of it.
+static std::string describeStart(const plan::ParameterSource &source) {
+  const std::string name = "the initializer '" + source.initializer() + "' of the model file";
+  if (!source.image_initializers_size())
+    return "  starts from " + name + "\n";
+  std::string images;
+  for (const std::string &image : source.image_initializers())
+    images += (images.empty() ? "'" : ", '") + image + "'";
+  return "  starts from " + name + ", or from what its exporter evaluated of it: " + images + "\n";
+}
+
 /// Says where the bound tensors lie whose name `isMeant`; returns how many there are.
 static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::Entry> entries,
                                 llvm::function_ref<bool(StringRef)> isMeant, llvm::raw_ostream &os) {
@@ -303,7 +314,7 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::E
         explainVisits(visiting, binding.name(), os);
       for (const plan::ParameterSource &source : plan.sources())
         if (source.name() == binding.name())
-          os << "  starts from the initializer '" << source.initializer() << "' of the model file\n";
+          os << describeStart(source);
     }
   return count;
 }

@@ -39,15 +39,24 @@ void findTransposedTies(ModelView &file, std::vector<InitializerInfo> &infos);
 /// Fills in how `info`, which holds (part of) parameter `target` in another
 /// form, relates to it.
 void describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info);
+/// Which dimension of the parameter each dimension of a tensor folded from it is, where the notes of its readers, or
+/// the program's transposition of a matrix, tell; nullopt: they do not.
+std::optional<llvm::SmallVector<int64_t>> findFoldedOrder(const TensorFacts &facts, const Signature &signature);
+/// The same where they do not, and a product reads what the program transposed: the last two are exchanged.
+std::optional<llvm::SmallVector<int64_t>> assumeFoldedOrder(const TensorFacts &facts);
+/// Whether an operation of the program, by the name of what it gives, changes the order of dimensions.
+bool turnsDimensions(llvm::StringRef name);
 /// Why training a folded tensor would differ from training the parameter; empty
 /// if it does not.
 std::string findFoldFault(const ModelView &file, const TensorFacts &facts, const Signature &signature);
 /// Whether zeros are among what the exporter joined into the tensor, as between the blocks of a block-diagonal matrix.
 bool joinsZeros(const TensorFacts &facts);
 
-/// Warns about tables of which the exporter evaluated the rows at positions that a buffer of the program holds: they
+/// Warns about parameters in another shape, or of another order of dimensions, of which nothing tells their own, and
+/// about tables of which the exporter evaluated the rows at positions that a buffer of the program holds: they
 /// are taken to be the first ones.
-void reportTakenRows(ModelView &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
+void reportTakenRows(ModelView &file, llvm::ArrayRef<TensorFacts> facts, const Signature &signature,
+                     std::vector<InitializerInfo> &infos);
 
 /// Whether the tensors are parts of one parameter, of which none holds an element of another.
 bool areDisjointPieces(const ModelView &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);

@@ -257,6 +257,49 @@ static std::optional<SmallVector<StringRef>> findOperandsOf(StringRef name, cons
   return operands;
 }
 
+std::optional<SmallVector<bool>> lowtide::findProgramIndices(const ::onnx::NodeProto &node) {
+  // `(%x, [None, %index], %values, accumulate)`
+  for (StringRef name : {"aten.index.Tensor", "aten._unsafe_index.Tensor", "aten.index_put.default",
+                         "aten.index_put_.default", "aten._unsafe_index_put.default"})
+    if (auto operands = findOperandsOf(name, node); operands && operands->size() > 1) {
+      SmallVector<bool> isIndexed;
+      for (StringRef operand : ArrayRef(*operands).drop_front()) {
+        operand.consume_front("[");
+        const bool isLast = operand.consume_back("]");
+        isIndexed.push_back(operand != "None");
+        if (isLast)
+          return isIndexed;
+      }
+    }
+  return std::nullopt;
+}
+
+/// Number `at` of the operands, or its default; nullopt: it is no dimension of `rank`.
+static std::optional<int64_t> readDim(ArrayRef<StringRef> operands, size_t at, int64_t otherwise, int64_t rank) {
+  int64_t dim = otherwise;
+  if (at < operands.size() && operands[at].getAsInteger(10, dim))
+    return std::nullopt;
+  dim += dim < 0 ? rank : 0;
+  return dim >= 0 && dim < rank ? std::optional(dim) : std::nullopt;
+}
+
+std::optional<std::pair<int64_t, int64_t>> lowtide::findProgramDiagonal(const ::onnx::NodeProto &node, int64_t rank) {
+  // `(%x, offset, dim1, dim2)`
+  for (StringRef name : {"aten.diagonal.default", "aten.diagonal_copy.default"})
+    if (auto operands = findOperandsOf(name, node)) {
+      std::optional<int64_t> first = readDim(*operands, 2, 0, rank), second = readDim(*operands, 3, 1, rank);
+      if (first && second && first != second)
+        return std::pair(*first, *second);
+    }
+  return std::nullopt;
+}
+
+std::optional<int64_t> lowtide::findProgramSlicedDim(const ::onnx::NodeProto &node, int64_t rank) {
+  // `(%x, %part, dim, start, end, step)`
+  auto operands = findOperandsOf("aten.slice_scatter.default", node);
+  return operands ? readDim(*operands, 2, 0, rank) : std::nullopt;
+}
+
 std::optional<int64_t> lowtide::findProgramPaddingRow(const ::onnx::NodeProto &node) {
   // `(%weight, %indices, N)`
   auto operands = findOperandsOf("aten.embedding.default", node);

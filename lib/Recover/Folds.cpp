@@ -197,6 +197,23 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
       info.sourceRows = {0, shape[0]};
     return;
   }
+  auto order = [&](ArrayRef<int64_t> sources) {
+    info.transposed.assign(sources.begin(), sources.end());
+    info.sourceShape.emplace(dims.size(), 1);
+    for (auto [dim, source] : llvm::zip_equal(dims, sources))
+      (*info.sourceShape)[source] = dim;
+  };
+  if (std::optional<SmallVector<int64_t>> sources = findFoldedOrder(facts, signature)) {
+    if (!llvm::is_sorted(*sources))
+      order(*sources);
+    return;
+  }
+  if (std::optional<SmallVector<int64_t>> sources = assumeFoldedOrder(facts)) {
+    order(*sources);
+    info.certainty = Certainty::Assumed;
+    info.reason.add(RoleReason::LastDimensionsExchanged);
+    return;
+  }
   // Without a note, the operation tells: a linear layer's weight is stored transposed.
   // What is looked up row by row was not: the exporter permuted dimensions into the order that they had.
   bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature) && !isConversion(facts.tensor->name()) &&
@@ -207,8 +224,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     transposed = facts.uses.front().node->op_type() == "MatMul" && facts.uses.front().operand == 1 &&
                  findProgramOperator(*facts.uses.front().node).find("linear") != std::string::npos;
   if (transposed && dims.size() == 2) {
-    info.transposed = {1, 0};
-    info.sourceShape = SmallVector<int64_t>{dims[1], dims[0]};
+    order({1, 0});
     return;
   }
   // A vector with dimensions of one put around it.
@@ -220,22 +236,24 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
 }
 
-/// Whether the parameter is in the file as the program views it, in a shape of which that of the parameter cannot be
-/// told.
+/// Whether the parameter is in the file as the program views or permutes it, in a shape of which that of the parameter
+/// cannot be told.
 static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
-  auto views = [](StringRef name) {
-    return llvm::is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name));
+  auto views = [&](StringRef name) {
+    return llvm::is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name)) ||
+           (info.dims.size() > 2 && turnsDimensions(name));
   };
   return !facts.foldedFrom.empty() && !info.sourceShape && !info.sourceRows && info.dims.size() > 1 &&
          (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
 }
 
-void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, const Signature &signature,
+                              std::vector<InitializerInfo> &infos) {
   llvm::StringSet<> atBuffers;
   for (const TensorFacts &fact : facts)
     if (llvm::any_of(fact.foldedFrom, [](const std::string &name) { return leafOf(name) == "position_ids"; }))
       atBuffers.insert(fact.tensor->name());
-  SmallVector<StringRef> names, parts, viewed;
+  SmallVector<StringRef> names, parts, viewed, exchanged;
   for (const TensorFacts &fact : facts) {
     if (fact.foldedFrom.empty() && !isIndexed(fact))
       continue;
@@ -243,12 +261,17 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, std:
       const bool isOf = info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name();
       if (!isOf || info.name == info.tensor)
         continue;
-      if (isIndexed(fact) && !info.sourceRows)
+      if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
+        exchanged.push_back(info.name);
+      else if (isIndexed(fact) && !info.sourceRows)
         parts.push_back(info.name);
       else if (info.certainty != Certainty::Assumed && isViewed(fact, info))
         viewed.push_back(info.name);
     }
   }
+  if (!exchanged.empty())
+    file.getReport().add(
+        {FindingKind::DimensionsExchanged, exchanged.front().str(), {exchanged.begin(), exchanged.end()}});
   if (!viewed.empty())
     file.getReport().add({FindingKind::ParametersViewed, viewed.front().str(), {viewed.begin(), viewed.end()}});
   if (!parts.empty())

@@ -239,7 +239,7 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
     return failure();
   freezeSinusoids(model, infos);
   if (signature.isPresent())
-    reportTakenRows(model, facts, infos);
+    reportTakenRows(model, facts, signature, infos);
   if (failed(applyChoices(model, choices, infos)))
     return failure();
   for (InitializerInfo &info : infos) {

@@ -72,6 +72,7 @@ static constexpr Words words[] = {
     {RoleReason::SameAs, "; the same as {0}"},
     {RoleReason::Fault, ", {0}"},
     {RoleReason::AtBufferPositions, ", at positions that a buffer of the program held; they are taken to begin at 0"},
+    {RoleReason::LastDimensionsExchanged, ", which exchanges two dimensions; they are taken to be the last two"},
 };
 
 /// Whether the table has each kind, in the order of the enumeration.
@@ -79,7 +80,7 @@ static constexpr bool isComplete() {
   for (size_t i = 0; i != std::size(words); ++i)
     if (size_t(words[i].kind) != i)
       return false;
-  return std::size(words) == size_t(RoleReason::AtBufferPositions) + 1;
+  return std::size(words) == size_t(RoleReason::LastDimensionsExchanged) + 1;
 }
 static_assert(isComplete());
 

@@ -112,6 +112,13 @@ std::optional<int64_t> findProgramUsers(const ::onnx::NodeProto &node);
 /// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
 /// `pkg.torch.onnx.fx_node`.
 std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
+/// Which dimensions the `aten.index` or `aten.index_put` that the node was exported from has an index for; those after
+/// the last one have none. nullopt: the node was exported from something else, or nothing is known.
+std::optional<llvm::SmallVector<bool>> findProgramIndices(const ::onnx::NodeProto &node);
+/// The two dimensions of the `aten.diagonal` that the node was exported from, of `rank` dimensions; nullopt as above.
+std::optional<std::pair<int64_t, int64_t>> findProgramDiagonal(const ::onnx::NodeProto &node, int64_t rank);
+/// The dimension of the `aten.slice_scatter` that the node was exported from, of `rank`; nullopt as above.
+std::optional<int64_t> findProgramSlicedDim(const ::onnx::NodeProto &node, int64_t rank);
 /// Third operand of the `aten.embedding` that the node was exported from, -1 where it has none; nullopt: the node was
 /// exported from something else, or nothing is known.
 std::optional<int64_t> findProgramPaddingRow(const ::onnx::NodeProto &node);

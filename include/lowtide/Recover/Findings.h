@@ -66,6 +66,7 @@ enum class FindingKind : uint8_t {
   FoldedFromOne,
   FoldedFromSeveral,
   ParametersViewed,
+  DimensionsExchanged,
   ParametersIndexed,
   RowsAtPositions,
   AssignmentsLost,

@@ -79,6 +79,7 @@ enum class RoleReason : uint8_t {
   SameAs,
   Fault,
   AtBufferPositions,
+  LastDimensionsExchanged,
 };
 
 /// A kind, the names in its words, and what else there is to say.

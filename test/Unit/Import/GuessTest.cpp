@@ -191,7 +191,7 @@ TEST(Classification, AParameterInAnotherShapeIsSaid) {
     setFoldedFrom(model, name, "['w'" + sources + "]");
     return classify(model).messages;
   };
-  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views them"));
+  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views or permutes them"));
   EXPECT_THAT(say("transpose", "2,2", ", 'view', 'val_1'"), HasSubstr("saved in that shape: w"));
   // A vector with dimensions of one, and what is only transposed.
   EXPECT_EQ(say("view_1", "4,1", ", 'val_1', 'val_2'"), "");

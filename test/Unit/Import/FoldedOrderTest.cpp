@@ -1,0 +1,239 @@
+//===- FoldedOrderTest.cpp - the order of a folded tensor's dimensions -------------===//
+//
+// What PyTorch's current exporter writes around operations that index a parameter elsewhere than in front, after its
+// optimizer evaluated it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+namespace {
+/// Elements of a tensor of these dimensions: 0, 1, 2 …
+std::string count(int elements) {
+  std::string list;
+  for (int i = 0; i != elements; ++i)
+    list += (i ? ", " : "") + std::to_string(i);
+  return "{" + list + "}";
+}
+
+struct OrderCase {
+  const char *name;
+  const char *inputs; ///< of the graph
+  const char *tensor; ///< its name in the file, and its type
+  const char *type;
+  int elements;
+  const char *sources; ///< what it was folded from
+  const char *node;
+  const char *operation, *operands; ///< the program's
+  std::vector<int64_t> transposed, shape;
+};
+
+const OrderCase orders[] = {
+    {"Columns",
+     "int64[6,1] i",
+     "val_0",
+     "float[4,3]",
+     12,
+     "['w']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%p_w, [None, %i]",
+     {1, 0},
+     {3, 4}},
+    {"ColumnsOfASquare",
+     "int64[6,1] i",
+     "val_0",
+     "float[3,3]",
+     9,
+     "['w']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%p_w, [None, %i]",
+     {1, 0},
+     {3, 3}},
+    {"TheLastOfThree",
+     "int64[6,1] i",
+     "val_0",
+     "float[4,2,3]",
+     24,
+     "['w']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%p_w, [None, None, %i]",
+     {2, 0, 1},
+     {2, 3, 4}},
+    {"IndicesApart",
+     "int64[6,2] i",
+     "val_0",
+     "float[2,4,3]",
+     24,
+     "['w']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%p_w, [%i, None, %j]",
+     {0, 2, 1},
+     {2, 3, 4}},
+    {"Rows",
+     "int64[6,1] i",
+     "val_0",
+     "float[4,3]",
+     12,
+     "['w']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%p_w, [%i]",
+     {},
+     {}},
+    {"RowsOfATranspose",
+     "int64[6,1] i",
+     "val_0",
+     "float[4,3]",
+     12,
+     "['w', 't']",
+     "y = GatherND(val_0, i)",
+     "index.Tensor",
+     "%t, [%i]",
+     {1, 0},
+     {3, 4}},
+    {"LookedUpInATranspose",
+     "int64[6] i",
+     "t",
+     "float[4,3]",
+     12,
+     "['w']",
+     "y = Gather(t, i)",
+     "embedding.default",
+     "%t, %i",
+     {1, 0},
+     {3, 4}},
+    {"WrittenRows",
+     "int64[2,1] i, float[2,3] x",
+     "val_8",
+     "float[4,3]",
+     12,
+     "['w']",
+     "y = ScatterND(val_8, i, x)",
+     "index_put.default",
+     "%p_w, [%i], %x, True",
+     {},
+     {}},
+    {"WrittenColumns",
+     "int64[2,1] i, float[2,3] x",
+     "val_8",
+     "float[4,3]",
+     12,
+     "['w']",
+     "y = ScatterND(val_8, i, x)",
+     "index_put.default",
+     "%p_w, [None, %i], %x, True",
+     {1, 0},
+     {3, 4}},
+    {"ValuesOfColumns",
+     "int64[4,1] i, float[5,3] x",
+     "val_10",
+     "float[4,3]",
+     12,
+     "['w', 'val_9']",
+     "y = ScatterND(x, i, val_10)",
+     "index_put.default",
+     "%x, [None, %i], %p_w",
+     {1, 0},
+     {3, 4}},
+    {"ValuesOfRows",
+     "int64[4,1] i, float[5,3] x",
+     "val_10",
+     "float[4,3]",
+     12,
+     "['w', 'val_9']",
+     "y = ScatterND(x, i, val_10)",
+     "index_put.default",
+     "%x, [%i], %p_w",
+     {},
+     {}},
+    {"ADiagonal",
+     "float[4,4] x",
+     "val_13",
+     "float[2,4,4]",
+     32,
+     "['w']",
+     "y = Mul(val_13, x)",
+     "diagonal.default",
+     "%p_w, 0, 0, -1",
+     {1, 0, 2},
+     {4, 2, 4}},
+    {"ASlicedDimension",
+     "int64[2,1] i, float[2,3,4] x",
+     "val_3",
+     "float[4,3,2]",
+     24,
+     "['w']",
+     "y = ScatterND(val_3, i, x)",
+     "slice_scatter.default",
+     "%p_w, %x, 2, 0, 2",
+     {2, 1, 0},
+     {2, 3, 4}},
+    {"AProductWithATranspose",
+     "float[2,5,4] x",
+     "transpose",
+     "float[2,4,3]",
+     24,
+     "['w']",
+     "y = MatMul(x, transpose)",
+     "matmul.default",
+     "%x, %transpose",
+     {0, 2, 1},
+     {2, 3, 4}},
+    {"WhatIsPermutedOtherwise",
+     "float[2,4,3] x",
+     "permute",
+     "float[2,4,3]",
+     24,
+     "['w']",
+     "y = Mul(x, permute)",
+     "mul.Tensor",
+     "%x, %permute",
+     {},
+     {}},
+};
+
+class FoldedOrder : public testing::TestWithParam<OrderCase> {};
+} // namespace
+
+TEST_P(FoldedOrder, IsWhatTheNotesSay) {
+  const OrderCase &order = GetParam();
+  ModelProto model =
+      parseModel(std::string("<ir_version: 10, opset_import: [\"\" : 20]> g (") + order.inputs + ") => (float y) <" +
+                 order.type + " " + order.tensor + " = " + count(order.elements) + "> { " + order.node + " }");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, order.tensor, order.sources);
+  setOperation(model, 0, "y", 1, order.operation, order.operands);
+  Classified result = classify(model);
+  const InitializerInfo *info = result.find("w");
+  ASSERT_TRUE(info) << result.messages;
+  EXPECT_EQ(info->role, InitializerRole::Parameter);
+  EXPECT_THAT(info->transposed, ElementsAreArray(order.transposed));
+  EXPECT_EQ(info->sourceShape.has_value(), !order.shape.empty());
+  if (info->sourceShape)
+    EXPECT_THAT(*info->sourceShape, ElementsAreArray(order.shape));
+
+  // Only what is assumed, or not known, is warned about.
+  const std::string name = order.name;
+  if (name == "AProductWithATranspose")
+    EXPECT_THAT(result.messages, HasSubstr("taken to be the last two"));
+  else if (name == "WhatIsPermutedOtherwise")
+    EXPECT_THAT(result.messages, HasSubstr("the program views or permutes them"));
+  else
+    EXPECT_EQ(result.messages, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FoldedOrder, testing::ValuesIn(orders),
+                         [](const auto &info) { return std::string(info.param.name); });

@@ -54,13 +54,17 @@ static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor
   return false;
 }
 
-/// Whether a step within the operation that reads the tensor may have done arithmetic on it: `add(x, y, alpha=2)`.
+/// Whether a step within the operation that reads the tensor may have done arithmetic on it: `add(x, y, alpha=2)`,
+/// `logaddexp(x, y)`, and the keys and queries of attention, which products read scaled.
 static bool isScaledOperand(const TensorFacts &facts) {
   return operationName(facts.tensor->name()) == "val" && llvm::any_of(facts.uses, [](const InitializerUse &use) {
-           std::string name = findProgramOperator(*use.node);
+           const std::string name = findProgramOperator(*use.node);
+           auto begins = [&](StringRef prefix) { return StringRef(name).starts_with(prefix); };
            return llvm::any_of(ArrayRef<StringRef>{"aten.add.", "aten.sub.", "aten.rsub.", "aten.addcmul.",
-                                                   "aten.addcdiv.", "aten.lerp.", "aten.addr."},
-                               [&](StringRef prefix) { return StringRef(name).starts_with(prefix); });
+                                                   "aten.addcdiv.", "aten.lerp.", "aten.addr.", "aten.addmv.",
+                                                   "aten.addbmm.", "aten.baddbmm.", "aten.logaddexp"},
+                               begins) ||
+                  (begins("aten.scaled_dot_product_attention.") && use.node->op_type() == "MatMul");
          });
 }
 

@@ -205,10 +205,10 @@ const OrderCase orders[] = {
      {}},
 };
 
-class FoldedOrder : public testing::TestWithParam<OrderCase> {};
+class FoldedOrders : public testing::TestWithParam<OrderCase> {};
 } // namespace
 
-TEST_P(FoldedOrder, IsWhatTheNotesSay) {
+TEST_P(FoldedOrders, IsWhatTheNotesSay) {
   const OrderCase &order = GetParam();
   ModelProto model =
       parseModel(std::string("<ir_version: 10, opset_import: [\"\" : 20]> g (") + order.inputs + ") => (float y) <" +
@@ -235,5 +235,31 @@ TEST_P(FoldedOrder, IsWhatTheNotesSay) {
     EXPECT_EQ(result.messages, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FoldedOrder, testing::ValuesIn(orders),
+INSTANTIATE_TEST_SUITE_P(Each, FoldedOrders, testing::ValuesIn(orders),
                          [](const auto &info) { return std::string(info.param.name); });
+
+TEST(FoldedOrder, ArithmeticWithinAnOperationIsReported) {
+  struct {
+    const char *operation, *operands, *node;
+    bool isReported;
+  } cases[] = {
+      {"baddbmm.default", "%p_w, %x, %x", "y = Add(x, val_6)", true},
+      {"logaddexp.default", "%x, %p_w", "y = Add(x, val_6)", true},
+      {"scaled_dot_product_attention.default", "%x, %p_w, %x", "y = MatMul(x, val_6)", true},
+      // The mask of attention is added as it is, and so is what another product reads.
+      {"scaled_dot_product_attention.default", "%x, %x, %x, %p_w", "y = Add(x, val_6)", false},
+      {"matmul.default", "%x, %p_w", "y = MatMul(x, val_6)", false},
+  };
+  for (const auto &each : cases) {
+    ModelProto model = parseModel(std::string("<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,3,3] x) => "
+                                              "(float[2,3,3] y) <float[2,3,3] val_6 = ") +
+                                  count(18) + "> { " + each.node + " }");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "val_6", "['w', 'val_4', 'val_5']");
+    setOperation(model, 0, "y", 1, each.operation, each.operands);
+    Classified result = classify(model);
+    EXPECT_EQ(result.messages.find("perhaps scaled by the operation that reads it") != std::string::npos,
+              each.isReported)
+        << each.operation << ": " << result.messages;
+  }
+}

@@ -54,18 +54,20 @@ static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor
   return false;
 }
 
-/// Whether a step within the operation that reads the tensor may have done arithmetic on it: `add(x, y, alpha=2)`,
-/// `logaddexp(x, y)`, and the keys and queries of attention, which products read scaled.
+bool lowtide::mayScale(StringRef tensor, const ::onnx::NodeProto &reader) {
+  if (operationName(tensor) != "val")
+    return false;
+  const std::string name = findProgramOperator(reader);
+  auto begins = [&](StringRef prefix) { return StringRef(name).starts_with(prefix); };
+  return llvm::any_of(ArrayRef<StringRef>{"aten.add.", "aten.sub.", "aten.rsub.", "aten.addcmul.", "aten.addcdiv.",
+                                          "aten.lerp.", "aten.addr.", "aten.addmv.", "aten.addbmm.", "aten.baddbmm.",
+                                          "aten.logaddexp"},
+                      begins) ||
+         (begins("aten.scaled_dot_product_attention.") && reader.op_type() == "MatMul");
+}
+
 static bool isScaledOperand(const TensorFacts &facts) {
-  return operationName(facts.tensor->name()) == "val" && llvm::any_of(facts.uses, [](const InitializerUse &use) {
-           const std::string name = findProgramOperator(*use.node);
-           auto begins = [&](StringRef prefix) { return StringRef(name).starts_with(prefix); };
-           return llvm::any_of(ArrayRef<StringRef>{"aten.add.", "aten.sub.", "aten.rsub.", "aten.addcmul.",
-                                                   "aten.addcdiv.", "aten.lerp.", "aten.addr.", "aten.addmv.",
-                                                   "aten.addbmm.", "aten.baddbmm.", "aten.logaddexp"},
-                               begins) ||
-                  (begins("aten.scaled_dot_product_attention.") && use.node->op_type() == "MatMul");
-         });
+  return llvm::any_of(facts.uses, [&](const InitializerUse &use) { return mayScale(facts.tensor->name(), *use.node); });
 }
 
 /// One of several results of an operation: the file does not say of which. Parts of a split are numbered one after the

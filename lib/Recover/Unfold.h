@@ -213,6 +213,9 @@ bool isGather(llvm::StringRef name);
 
 /// Whether an operation of the exported program takes some of the elements only.
 bool takesPart(llvm::StringRef name);
+/// Whether a step within the operation that `reader` was exported from may have done arithmetic on the tensor, which it
+/// reads: `add(x, y, alpha=2)`, `logaddexp(x, y)`, and the keys and queries of attention, which products read scaled.
+bool mayScale(llvm::StringRef tensor, const ::onnx::NodeProto &reader);
 
 /// Takes apart what can be, in `graph`.
 UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);

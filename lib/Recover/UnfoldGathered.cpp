@@ -275,9 +275,16 @@ static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef n
   return (table.empty() && gathering.numRows > 1) || (table == "relative_positions" && !name.ends_with(table));
 }
 
+/// Whether attention reads the tensor, which it scaled before.
+static bool isScaledByAttention(const UnfoldingGraph &graph, StringRef tensor) {
+  return any_of(graph.getGraph().node(), [&](const NodeProto &node) {
+    return node.op_type() == "MatMul" && is_contained(node.input(), tensor) && mayScale(tensor, node);
+  });
+}
+
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
-  if (evaluated.parameters.size() != 1 || !mayGather(evaluated))
+  if (evaluated.parameters.size() != 1 || !mayGather(evaluated) || isScaledByAttention(graph, tensor.name()))
     return false;
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes || bytes->empty())

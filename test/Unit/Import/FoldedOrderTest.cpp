@@ -263,3 +263,20 @@ TEST(FoldedOrder, ArithmeticWithinAnOperationIsReported) {
         << each.operation << ": " << result.messages;
   }
 }
+
+TEST(FoldedOrder, RepeatedKeysOfAttentionAreReported) {
+  // The same rows for each sample are the parameter's, but for a factor.
+  for (bool isAttention : {true, false}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3,2] x) => (float[2,3,2] y) <float[2,2,2] val_6 = {1, 2, 3, 4, 1, 2, 3, 4}> { y = MatMul(x, val_6) })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "val_6", "['w', 'expand', 'val_4', 'val_5']");
+    setOperation(model, 0, "y", 1, isAttention ? "scaled_dot_product_attention.default" : "matmul.default",
+                 "%x, %expand, %x");
+    Classified result = classify(model);
+    EXPECT_EQ(result.messages.find("perhaps scaled by the operation that reads it") != std::string::npos, isAttention)
+        << result.messages;
+    EXPECT_EQ(result.unfolded.count("w"), isAttention ? 0u : 1u);
+  }
+}

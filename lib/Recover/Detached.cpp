@@ -273,12 +273,18 @@ void lowtide::splitSteps(GraphProto &graph) {
   std::map<int, std::vector<NodeProto>> added;
   StringMap<std::string> stepOf; // by operation and value
   auto isOwn = [](ArrayRef<std::string> operands, const NodeProto &step) {
-    // What the two operations read is the same, except that one of them detaches.
+    // What the two operations read is the same, except that one of them detaches: one value by each name.
     std::vector<std::string> own = findProgramOperands(step);
+    StringMap<StringRef> detachedAs;
     return own.size() == operands.size() && int(own.size()) == step.input_size() &&
-           all_of(zip(own, operands), [](auto pair) {
-             auto [a, b] = pair;
-             return a == b || isDetachName(a) || isDetachName(b);
+           all_of(zip(own, operands), [&](auto pair) {
+             const auto &[a, b] = pair;
+             if (a == b)
+               return true;
+             auto stands = [&](StringRef name, StringRef value) {
+               return isDetachName(name) && detachedAs.try_emplace(name, value).first->second == value;
+             };
+             return stands(a, b) || stands(b, a);
            });
   };
   for (NodeProto &node : *graph.mutable_node()) {

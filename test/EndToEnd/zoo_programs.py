@@ -29,6 +29,8 @@ CASES = [
     ("columns-apart", "dynamo", False, "holds"),
     ("rows-added", "train dynamo", False, "holds"),
     ("experts-turned", "dynamo", False, "holds"),
+    ("detached-ratio", "dynamo", False, "holds"),
+    ("detached-target", "dynamo", False, "holds"),
     ("transformer", "dynamo", True, "holds"),
     ("report-uncertain-tasks", "train", True, "warns"),
     ("batch-twice", "dynamo", True, "warns"),

@@ -113,6 +113,35 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
               Not(HasSubstr(said)));
 }
 
+TEST(Meaning, OneValueIsDetachedByEachName) {
+  // d * d of d = (u / v).detach(): the quotient of two values is no step of the product that reads one name twice.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x, float[3,2] v) => (float[3,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}> {
+      u = Mul(x, w)
+      d = Div(u, v)
+      s = Mul(d, d)
+      y = Mul(s, u)
+    })");
+  setSignature(model, {"w"});
+  setOperation(model, 0, "u", 2, "mul.Tensor", "%x, %p_w");
+  setOperation(model, 1, "d", 1, "div.Tensor", "%u, %v");
+  setOperation(model, 2, "s", 1, "mul.Tensor", "%detach, %detach");
+  setOperation(model, 3, "y", 1, "mul.Tensor", "%s, %u");
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  ASSERT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+  ASSERT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  const auto &nodes = file.getModel().graph().node();
+  ASSERT_EQ(nodes.size(), 5);
+  EXPECT_EQ(nodes[1].op_type(), "Div");
+  EXPECT_EQ(nodes[2].op_type(), "Identity");
+  EXPECT_EQ(nodes[2].input(0), "d");
+  EXPECT_THAT(nodes[3].input(), testing::ElementsAre("detach", "detach"));
+  EXPECT_EQ(nodes[4].input(1), "u");
+}
+
 TEST(Meaning, WholeNumbersAreNotDetached) {
   auto say = [](const std::string &difference) {
     return importModel(parseModel(R"(

@@ -115,6 +115,8 @@ programs("form", [
     ("enabled-within", LINEAR, ROWS, lambda m, x: m.a(x) + enabled_of(m, x)),
     ("detached-weight", LINEAR, ROWS, lambda m, x: F.linear(x, m.a.weight.detach(), m.a.bias) * m.a(x)),
     ("detached-bias", LINEAR, ROWS, lambda m, x: F.linear(x, m.a.weight, m.a.bias.detach())),
+    ("detached-ratio", lambda: dict(a=nn.Linear(5, 4), b=nn.Linear(5, 4)), ROWS, lambda m, x: (lambda u, d: d * d * u)(m.a(x), (m.a(x) / m.b(x).exp()).detach())),
+    ("detached-target", lambda: dict(a=nn.Linear(5, 4), b=nn.Linear(5, 4)), ROWS, lambda m, x: (lambda q, p: F.kl_div(q, (p**2 / (p**2).sum(1, keepdim=True)).detach(), reduction="batchmean"))(m.a(x).log_softmax(1), m.b(x).softmax(1))),
     ("stopped-norm", LINEAR, ROWS, lambda m, x: m.a(x) / m.a(x).norm(dim=1, keepdim=True).detach()),
     ("stopped-softmax", LINEAR, ROWS, lambda m, x: (lambda h: (h - h.max(1, keepdim=True).values.detach()).exp() / (h - h.max(1, keepdim=True).values.detach()).exp().sum(1, keepdim=True))(m.a(x))),
     ("stopped-twins", lambda: dict(a=nn.Linear(5, 4), p=nn.Linear(4, 4)), dict(x=ROWS, z=ROWS), lambda m, x, z: -(F.cosine_similarity(m.p(m.a(x)), m.a(z).detach()).mean() + F.cosine_similarity(m.p(m.a(z)), m.a(x).detach()).mean()) / 2),

@@ -16,7 +16,7 @@
 #include "lowtide/Solve/Packing/Packing.h"
 #include "Ejection.h"
 #include "LevelSearch.h"
-#include "Standing.h"
+#include "OccupiedRanges.h"
 
 #include <algorithm>
 #include <cmath>
@@ -70,21 +70,37 @@ std::vector<uint32_t> countDegrees(std::span<const Buffer> buffers) {
 
 namespace {
 
+/// An order of buffers, and how far each fit came in it.
+struct Order {
+  std::vector<uint32_t> buffers;
+  /// How many were looked at, where all of them were placed up from zero.
+  size_t fromBottom[2] = {SIZE_MAX, SIZE_MAX};
+};
+
+/// From the first program point to the last.
+uint32_t countPoints(std::span<const Buffer> buffers) {
+  uint32_t points = 0;
+  for (const Buffer &buffer : buffers)
+    points = std::max(points, buffer.end);
+  return points;
+}
+
 /// One packing problem; places orders and keeps the best result.
 class Packer {
 public:
   /// `buffers` take bytes, multiples of the alignment, in live ranges that are not empty.
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
       : buffers(buffers), alignment(options.alignment), nearness(options.nearness), fromTop(buffers.size()),
-        offsets(buffers.size()), standing(buffers) {
+        offsets(buffers.size()), standing(countPoints(buffers)) {
     best.boundBytes = liveBound(buffers, alignment);
     best.offsets.assign(buffers.size(), 0);
     best.arenaBytes = UINT64_MAX;
     degrees = countDegrees(buffers);
   }
 
-  /// Places in `order` and keeps the result if it is the best so far; gives up where it cannot be.
-  void place(const std::vector<uint32_t> &order, Fit fit, const char *method);
+  /// Places in `order` and keeps the result if it is the best so far; gives up where it cannot be, and does not begin
+  /// where it has come to nothing in the same way.
+  void place(Order &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
   /// Looks for a packing of a height, the full program points first; false if it was not found.
@@ -130,6 +146,9 @@ private:
     keep(arena, method);
   }
 
+  /// Places until the arena is as large as the best so far; how many were looked at.
+  size_t placeInOrder(std::span<const uint32_t> order, Fit fit, const char *method);
+
   /// As near as the search tries to come.
   static constexpr uint64_t finest = 4000;
   /// From this nearness on one packing is looked for with all effort; below, many are told from each other.
@@ -142,45 +161,54 @@ private:
   std::vector<bool> fromTop;
   // State of one placement.
   std::vector<uint64_t> offsets;
-  StandingList standing;
-  std::vector<uint32_t> met;
+  OccupiedRanges standing;
 };
 
-void Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
-  // Who stands below the first gap that nothing surpasses is mostly few.
-  constexpr size_t atOnce = 64;
+void Packer::place(Order &order, Fit fit, const char *method) {
+  size_t &known = order.fromBottom[unsigned(fit)];
+  auto areFromBottom = [&](size_t count) {
+    return count <= order.buffers.size() &&
+           std::none_of(order.buffers.begin(), order.buffers.begin() + ptrdiff_t(count),
+                        [&](uint32_t i) { return fromTop[i]; });
+  };
+  // The best is no larger since then.
+  if (areFromBottom(known))
+    return;
+  const size_t count = placeInOrder(order.buffers, fit, method);
+  if (areFromBottom(count))
+    known = count;
+}
+
+size_t Packer::placeInOrder(std::span<const uint32_t> order, Fit fit, const char *method) {
   standing.clear();
   uint64_t arena = 0;
-  for (uint32_t i : order) {
-    const uint64_t size = buffers[i].bytes;
-    uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
+  for (size_t placed = 0; placed < order.size(); ++placed) {
+    const uint32_t i = order[placed];
+    const Buffer &buffer = buffers[i];
+    const uint64_t size = buffer.bytes;
+    uint64_t chosen = UINT64_MAX, chosenGap = UINT64_MAX;
     auto consider = [&](uint64_t from, uint64_t to) {
+      if (fromTop[i])
+        to = std::min(to, best.boundBytes);
       if (to < from + size)
-        return;
+        return true;
       if (fromTop[i])
         chosen = to - size;
-      else if (chosen == UINT64_MAX || (fit == Fit::Best && to - from < chosenGap))
+      else if (to - from < chosenGap)
         chosen = from, chosenGap = to - from;
+      return fromTop[i] || (fit == Fit::Best && chosenGap > size);
     };
-    auto isSettled = [&] { return !fromTop[i] && chosen != UINT64_MAX && (fit == Fit::Lowest || chosenGap == size); };
-    for (size_t first = 0; first < standing.size() && !isSettled(); first += atOnce) {
-      const size_t count = standing.listMeeting(i, met, first, atOnce);
-      for (size_t k = 0; k < count; ++k) {
-        const uint64_t from = offsets[met[k]], to = from + buffers[met[k]].bytes;
-        if (from > end)
-          consider(end, fromTop[i] ? std::min(from, best.boundBytes) : from);
-        end = std::max(end, to);
-      }
-    }
+    const uint64_t end = standing.forEachGap(buffer.begin, buffer.end, size, consider);
     if (fromTop[i])
       consider(end, best.boundBytes);
     offsets[i] = chosen == UINT64_MAX ? end : chosen;
     arena = std::max(arena, offsets[i] + size);
     if (arena >= best.arenaBytes)
-      return;
-    standing.insert(i, offsets[i]);
+      return placed + 1;
+    standing.take(buffer.begin, buffer.end, offsets[i], offsets[i] + size);
   }
   keep(arena, method);
+  return order.size();
 }
 
 void Packer::placeByTime() {
@@ -388,37 +416,46 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
 
   auto life = [&](uint32_t i) { return uint64_t(buffers[i].end - std::min(buffers[i].begin, buffers[i].end)); };
   auto area = [&](uint32_t i) { return (unsigned __int128)buffers[i].bytes * life(i); };
-  std::vector<uint32_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), 0);
-  auto tryOrder = [&](auto before, const char *bestName, const char *lowestName) {
+  auto tryOrder = [&](Order &order, auto before, const char *bestName, const char *lowestName) {
     if (packer.isGoodEnough())
       return;
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      auto keyA = before(a), keyB = before(b);
-      return keyA != keyB ? keyA > keyB : a < b;
-    });
+    if (order.buffers.empty()) {
+      order.buffers.resize(buffers.size());
+      std::iota(order.buffers.begin(), order.buffers.end(), 0);
+      std::sort(order.buffers.begin(), order.buffers.end(), [&](uint32_t a, uint32_t b) {
+        auto keyA = before(a), keyB = before(b);
+        return keyA != keyB ? keyA > keyB : a < b;
+      });
+    }
     packer.place(order, Fit::Best, bestName);
     if (!packer.isGoodEnough())
       packer.place(order, Fit::Lowest, lowestName);
   };
-  tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "size/best-fit", "size/lowest");
-  tryOrder([&](uint32_t i) { return area(i); }, "area/best-fit", "area/lowest");
-  tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); }, "life/best-fit", "life/lowest");
-  tryOrder([&](uint32_t i) { return std::tuple(UINT32_MAX - buffers[i].begin, life(i)); }, "begin/best-fit",
-           "begin/lowest");
-  tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
-           "degree/lowest");
+  auto tryKey = [&](auto before, const char *bestName, const char *lowestName) {
+    Order order;
+    tryOrder(order, before, bestName, lowestName);
+  };
+  auto getSizeKey = [&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); };
+  auto getLifeKey = [&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); };
+  Order bySize, byArea, byLife;
+  tryOrder(bySize, getSizeKey, "size/best-fit", "size/lowest");
+  tryOrder(byArea, area, "area/best-fit", "area/lowest");
+  tryOrder(byLife, getLifeKey, "life/best-fit", "life/lowest");
+  tryKey([&](uint32_t i) { return std::tuple(UINT32_MAX - buffers[i].begin, life(i)); }, "begin/best-fit",
+         "begin/lowest");
+  tryKey([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
+         "degree/lowest");
   // Few program points are full, and who is alive in many of them has the least choice: life counted in full program
   // points.
   for (unsigned squared : {6, 4, 2}) {
     const std::vector<double> sums = sumFullness(buffers, packer.best.boundBytes, squared);
     auto fullLife = [&](uint32_t i) { return sums[buffers[i].end] - sums[buffers[i].begin]; };
-    tryOrder([&](uint32_t i) { return std::tuple(fullLife(i), buffers[i].end); }, "full life/best-fit",
-             "full life/lowest");
-    tryOrder([&](uint32_t i) { return std::tuple(std::floor(8 * fullLife(i) / sums.back()), buffers[i].end); },
-             "rough full life/best-fit", "rough full life/lowest");
-    tryOrder([&](uint32_t i) { return fullLife(i) * double(buffers[i].bytes); }, "full area/best-fit",
-             "full area/lowest");
+    tryKey([&](uint32_t i) { return std::tuple(fullLife(i), buffers[i].end); }, "full life/best-fit",
+           "full life/lowest");
+    tryKey([&](uint32_t i) { return std::tuple(std::floor(8 * fullLife(i) / sums.back()), buffers[i].end); },
+           "rough full life/best-fit", "rough full life/lowest");
+    tryKey([&](uint32_t i) { return fullLife(i) * double(buffers[i].bytes); }, "full area/best-fit",
+           "full area/lowest");
   }
   // Long lives from the bottom, short ones from the top: what a training step looks like.
   for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isGoodEnough(); shortLife += (shortLife + 1) / 2) {
@@ -426,11 +463,9 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
     for (uint32_t i = 0; i < buffers.size(); ++i)
       fromTop[i] = life(i) <= shortLife;
     packer.setFromTop(std::move(fromTop));
-    tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); }, "two-ended/life",
-             "two-ended/life-lowest");
-    tryOrder([&](uint32_t i) { return area(i); }, "two-ended/area", "two-ended/area-lowest");
-    tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "two-ended/size",
-             "two-ended/size-lowest");
+    tryOrder(byLife, getLifeKey, "two-ended/life", "two-ended/life-lowest");
+    tryOrder(byArea, area, "two-ended/area", "two-ended/area-lowest");
+    tryOrder(bySize, getSizeKey, "two-ended/size", "two-ended/size-lowest");
   }
   if (!packer.isGoodEnough())
     packer.search(options.effort, options.seed);
@@ -439,15 +474,19 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
 
 } // namespace
 
-Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
-  std::vector<uint32_t> order;
-  std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
-  Packing packing = packSorted(sorted, options);
-  std::vector<uint64_t> offsets(buffers.size(), 0);
+/// `sorted[i]` is `buffers[order[i]]`: from a packing of the former to one of the latter.
+static Packing restoreOrder(Packing packing, std::span<const uint32_t> order, size_t count) {
+  std::vector<uint64_t> offsets(count, 0);
   for (size_t i = 0; i < order.size(); ++i)
     offsets[order[i]] = packing.offsets[i];
   packing.offsets = std::move(offsets);
   return packing;
+}
+
+Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
+  std::vector<uint32_t> order;
+  const std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
+  return restoreOrder(packSorted(sorted, options), order, buffers.size());
 }
 
 bool areSameProblem(std::span<const Buffer> a, std::span<const Buffer> b, uint64_t alignment) {

@@ -40,15 +40,14 @@ public:
     lives.erase(lives.begin() + at);
   }
 
-  /// Of the `most` from the `first` on those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many.
-  /// `found` grows as needed.
-  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found, size_t first = 0, size_t most = SIZE_MAX) const {
+  /// Those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many. `found` grows as needed.
+  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found) const {
     if (found.size() < order.size())
       found.resize(order.size());
     const uint32_t begin = buffers[buffer].begin, end = buffers[buffer].end;
     size_t count = 0;
     // Without a branch that cannot be predicted.
-    for (size_t at = first, last = first + std::min(most, order.size() - first); at < last; ++at) {
+    for (size_t at = 0; at < order.size(); ++at) {
       found[count] = order[at];
       count += unsigned(lives[at].begin < end) & unsigned(begin < lives[at].end);
     }

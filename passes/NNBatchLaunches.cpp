@@ -281,7 +281,7 @@ static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, 
         buffer.end = last + 1;
     }
   }
-  return solve::pack(buffers, getPlanPacking()).arenaBytes;
+  return solve::packOnce(buffers, getPlanPacking()).arenaBytes;
 }
 
 /// One kernel op in the place of the last one of `batch`.

@@ -163,11 +163,11 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
 
 /// The smaller arena; what lives longer than it must still has a place of its own.
 static solve::Packing packEither(const Problem &problem, const solve::PackingOptions &options) {
-  solve::Packing packing = solve::pack(problem.coarse, options);
+  solve::Packing packing = solve::packOnce(problem.coarse, options);
   const uint64_t bound = solve::liveBound(problem.buffers, options.alignment);
   if (packing.arenaBytes > bound + bound / options.nearness &&
       !solve::areSameProblem(problem.coarse, problem.buffers, options.alignment)) {
-    solve::Packing fine = solve::pack(problem.buffers, options);
+    solve::Packing fine = solve::packOnce(problem.buffers, options);
     if (fine.arenaBytes < packing.arenaBytes)
       packing = std::move(fine);
   }

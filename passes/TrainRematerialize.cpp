@@ -404,7 +404,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     return failure();
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
-    packed.arenaBytes = solve::pack(profile->getBuffers(), getPlanPacking()).arenaBytes;
+    packed.arenaBytes = solve::packOnce(profile->getBuffers(), getPlanPacking()).arenaBytes;
   uint64_t stagingBytes = entry.leastStagingBytes;
   if (const auto moves = findMoves(entry.step))
     stagingBytes = std::max(stagingBytes, countStagingBytes(target, moves->first, moves->second));

@@ -20,6 +20,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -487,6 +489,34 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
   std::vector<uint32_t> order;
   const std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
   return restoreOrder(packSorted(sorted, options), order, buffers.size());
+}
+
+Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options) {
+  struct Known {
+    std::vector<Buffer> sorted;
+    PackingOptions options;
+    Packing packing;
+  };
+  constexpr size_t mostKnown = 8;
+  static std::mutex mutex;
+  static std::deque<Known> known; // the last one first
+  std::vector<uint32_t> order;
+  std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
+  {
+    const std::scoped_lock lock(mutex);
+    for (const Known &each : known)
+      if (each.options == options && each.sorted == sorted)
+        return restoreOrder(each.packing, order, buffers.size());
+  }
+  Packing packing = packSorted(sorted, options);
+  // What is placed by time alone is placed faster than it is kept.
+  if (sorted.size() <= mostBuffers) {
+    const std::scoped_lock lock(mutex);
+    known.push_front({std::move(sorted), options, packing});
+    if (known.size() > mostKnown)
+      known.pop_back();
+  }
+  return restoreOrder(std::move(packing), order, buffers.size());
 }
 
 bool areSameProblem(std::span<const Buffer> a, std::span<const Buffer> b, uint64_t alignment) {

@@ -59,8 +59,11 @@ static PackedPlan findOrderThatPacks(const StepGraph &graph, const FittedSchedul
 
 /// As plan-place will pack it.
 static void packAsPlaced(const StepGraph &graph, PackedPlan &packed, const PackingOptions &options) {
-  if (!isReached(packed, options.getQuick()))
-    packed = packAs(graph, std::move(packed.plan), packed.isReordered, options);
+  if (isReached(packed, options.getQuick()))
+    return;
+  const Packing packing = packOnce(listBuffers(graph, packed.plan), options);
+  packed.arenaBytes = packing.arenaBytes;
+  packed.boundBytes = packing.boundBytes;
 }
 
 PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
@@ -122,7 +125,8 @@ bool PackedPlans::packsInto(uint64_t bytes) {
     return false;
   if (smallest)
     return smallest->arenaBytes <= bytes;
-  return pack(listBuffers(graph, least), options.getQuick()).arenaBytes <= bytes || getSmallest().arenaBytes <= bytes;
+  return packOnce(listBuffers(graph, least), options.getQuick()).arenaBytes <= bytes ||
+         getSmallest().arenaBytes <= bytes;
 }
 
 const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {

@@ -107,6 +107,30 @@ TEST(Packing, DependsOnWhoMeetsWhomOnly) {
   EXPECT_FALSE(areSameProblem(std::vector<Buffer>{{64, 0, 2}}, std::vector<Buffer>{{65, 0, 2}}, 64));
 }
 
+TEST(Packing, OnceIsWhatPackReturns) {
+  std::mt19937_64 random(21);
+  std::vector<std::vector<Buffer>> problems;
+  for (unsigned i = 0; i < 12; ++i)
+    problems.push_back(randomProblem(random, 40));
+  // More problems than are known at a time, in turn with some that are, in another order, and with other options.
+  for (unsigned round = 0; round < 400; ++round) {
+    std::vector<Buffer> buffers = problems[random() % 3 ? random() % 3 : random() % problems.size()];
+    if (random() % 2)
+      std::shuffle(buffers.begin(), buffers.end(), random);
+    PackingOptions options;
+    options.effort = 20'000;
+    if (random() % 4 == 0)
+      options.alignment = 16;
+    if (random() % 4 == 0)
+      options.nearness = 20;
+    const Packing once = packOnce(buffers, options), packing = pack(buffers, options);
+    ASSERT_EQ(once.offsets, packing.offsets) << "round " << round;
+    ASSERT_EQ(once.arenaBytes, packing.arenaBytes);
+    ASSERT_EQ(once.boundBytes, packing.boundBytes);
+    ASSERT_EQ(once.method, packing.method);
+  }
+}
+
 TEST(Packing, LessNearnessFindsNoLowerArena) {
   std::mt19937_64 random(14);
   for (unsigned round = 0; round < 100; ++round) {

@@ -36,6 +36,8 @@ struct PackingOptions {
   /// Seed of the search.
   uint64_t seed = 1;
 
+  bool operator==(const PackingOptions &other) const = default;
+
   /// To tell many problems from each other: an arena that is good enough is nearly always found, and soon.
   PackingOptions getQuick() const {
     PackingOptions quick = *this;
@@ -82,6 +84,10 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// who meets whom only, not on the order of the buffers or on how finely time is counted, so that a schedule and the
 /// plan that is made of it take equally many bytes. Less nearness finds no lower arena.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});
+
+/// What `pack` returns, found once for the last few problems that this was asked for: passes pack a step to know its
+/// arena, and pack the same step again to place it. From any thread.
+Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options = {});
 
 /// Whether `pack` sees the same in both: equally many buffers of the same sizes that meet in the same way.
 bool areSameProblem(std::span<const Buffer> a, std::span<const Buffer> b, uint64_t alignment);

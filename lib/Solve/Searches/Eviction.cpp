@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Searches/Eviction.h"
+#include "EvictionCandidates.h"
 
 #include <algorithm>
 #include <cassert>
@@ -173,8 +174,7 @@ private:
     isSummed.assign(numValues, false);
     scanned.assign(numValues, 0);
     version = 1;
-    present.clear();
-    slot.assign(numValues, never);
+    candidates.reset(numValues);
     updated.assign(numValues, false);
     executed.assign(graph.operations.size(), false);
   }
@@ -188,8 +188,10 @@ private:
         if (!provide(value))
           return false;
       for (uint32_t value : operation.reads)
-        if (isTransient(value) && nextUse[value] < uses[value].size())
+        if (isTransient(value) && nextUse[value] < uses[value].size()) {
           ownNeed[value] = ++nextUse[value] < uses[value].size() ? uses[value][nextUse[value]] : never;
+          candidates.forget(value);
+        }
       if (!execute(op))
         return false;
       for (uint32_t argument : operation.updates)
@@ -266,7 +268,9 @@ private:
     for (uint32_t read : listSources(value))
       if (implied[read] > when || implied[read] < now) {
         implied[read] = when;
-        if (!resident[read])
+        if (resident[read])
+          candidates.limit(read, when);
+        else
           imply(read, when);
       }
   }
@@ -276,7 +280,9 @@ private:
     for (const Made &each : listMade(value))
       if (price[each.result] >= 0) {
         price[each.result] = -1;
-        if (!resident[each.result])
+        if (resident[each.result])
+          candidates.forget(each.result);
+        else
           touch(each.result);
       }
   }
@@ -399,10 +405,8 @@ private:
     ++version;
     resident[value] = true;
     used += graph.size(value);
-    if (isEvictable[value]) {
-      slot[value] = present.size();
-      present.push_back(value);
-    }
+    if (isEvictable[value])
+      candidates.add(value);
     forgetSums(value);
     touch(value);
     unsettle(value);
@@ -412,12 +416,8 @@ private:
     ++version;
     resident[value] = false;
     used -= graph.size(value);
-    if (isEvictable[value]) {
-      slot[present.back()] = slot[value];
-      present[slot[value]] = present.back();
-      present.pop_back();
-      slot[value] = never;
-    }
+    if (isEvictable[value])
+      candidates.remove(value);
     forgetSums(value);
     touch(value);
   }
@@ -434,23 +434,19 @@ private:
     return exponent == 1 ? base : exponent == 0 ? 1 : exponent == 0.5 ? std::sqrt(base) : std::pow(base, exponent);
   }
 
+  EvictionCandidates::Answer ask(uint32_t value) {
+    if (locks[value])
+      return {};
+    const uint32_t when = need(value);
+    if (getPrice(value) >= 1e29)
+      return {false, 0, implied[value]};
+    const double distance = when == never ? 1u << 30 : when - now + 1;
+    return {true, weighed[value] / power(distance, policy.distance), implied[value]};
+  }
+
   bool makeRoom(uint64_t bytes) {
     while (used + bytes > budget) {
-      uint32_t best = never;
-      double bestScore = 0;
-      for (uint32_t value : present) {
-        if (locks[value])
-          continue;
-        const uint32_t when = need(value);
-        if (getPrice(value) >= 1e29)
-          continue;
-        const double distance = when == never ? 1u << 30 : when - now + 1;
-        const double score = weighed[value] / power(distance, policy.distance);
-        if (best == never || score < bestScore || (score == bestScore && value < best)) {
-          best = value;
-          bestScore = score;
-        }
-      }
+      const uint32_t best = candidates.findLeast(now, [&](uint32_t value) { return ask(value); });
       if (best == never)
         return false;
       evict(best);
@@ -560,8 +556,8 @@ private:
   uint64_t used = 0;
   std::vector<char> resident, pinned, updated, executed;
   std::vector<uint32_t> nextUse, implied, locks, mark;
-  /// The values that are there and may go, and where in this list each of them is.
-  std::vector<uint32_t> present, slot;
+  /// The values that are there and may go.
+  EvictionCandidates candidates;
   /// When the order reads a value next, from `now` on.
   std::vector<uint32_t> ownNeed;
   std::vector<double> price;

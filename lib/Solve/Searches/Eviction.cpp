@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace lowtide::solve {
 namespace {
@@ -87,20 +88,20 @@ private:
     }
     firstMade.push_back(uint32_t(made.size()));
     for (uint32_t value = 0; value < numValues; ++value) {
-      sources.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), 0});
+      nodes.push_back({never, uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
+      secondsOf.push_back(maker[value] == never ? 0 : graph.at(maker[value]).seconds);
       if (maker[value] == never)
         continue;
       const StepOperation &operation = graph.at(maker[value]);
-      sources[value].seconds = operation.seconds;
       for (uint32_t read : operation.reads)
         if (isTransient(read))
           sourceValues.push_back(read);
-      sources[value].firstArgument = uint32_t(sourceValues.size());
+      nodes[value].endSource = uint32_t(sourceValues.size());
       for (uint32_t read : operation.reads)
         if (graph.values[read].producer < 0)
           sourceValues.push_back(read);
     }
-    sources.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), 0});
+    nodes.push_back({never, uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
     numberValues();
     listArgumentReaders();
   }
@@ -157,13 +158,13 @@ private:
     const size_t numValues = graph.values.size();
     schedule.clear();
     used = 0;
-    resident.assign(numValues, false);
+    for (Node &node : nodes)
+      node.implied = never, node.isResident = false;
     nextUse.assign(numValues, 0);
     ownNeed.assign(numValues, never);
     for (uint32_t value = 0; value < numValues; ++value)
       if (!uses[value].empty())
         ownNeed[value] = uses[value].front();
-    implied.assign(numValues, never);
     settled.assign(numValues, never);
     locks.assign(numValues, 0);
     price.assign(numValues, -1);
@@ -202,10 +203,8 @@ private:
 
   void update(uint32_t argument) {
     updated[argument] = true;
-    for (uint32_t value :
-         std::span(argumentReaders)
-             .subspan(firstArgumentReader[argument], firstArgumentReader[argument + 1] - firstArgumentReader[argument]))
-      forgetSum(value);
+    for (uint32_t i = firstArgumentReader[argument]; i < firstArgumentReader[argument + 1]; ++i)
+      forgetSum(argumentReaders[i]);
   }
 
   bool isTransient(uint32_t value) const { return graph.values[value].producer >= 0 && !graph.values[value].placed; }
@@ -219,36 +218,37 @@ private:
     return std::span(made).subspan(firstMade[value], firstMade[value + 1] - firstMade[value]);
   }
 
-  /// What makes a value again: its seconds, and where in `sourceValues` the values begin that it reads, and the
-  /// arguments after them.
-  struct Sources {
-    uint32_t first, firstArgument;
-    double seconds;
+  /// What implying asks of a value, next to each other.
+  struct Node {
+    /// When it is needed for what was evicted.
+    uint32_t implied;
+    /// Where in `sourceValues` the values are from which it is recomputed; up to the next node, the arguments.
+    uint32_t firstSource, endSource;
+    bool isResident;
   };
   std::span<const uint32_t> listSources(uint32_t value) const {
-    const Sources &from = sources[value];
-    return std::span(sourceValues).subspan(from.first, from.firstArgument - from.first);
+    return std::span(sourceValues).subspan(nodes[value].firstSource, nodes[value].endSource - nodes[value].firstSource);
   }
   std::span<const uint32_t> listArguments(uint32_t value) const {
-    const uint32_t from = sources[value].firstArgument;
-    return std::span(sourceValues).subspan(from, sources[value + 1].first - from);
+    const uint32_t from = nodes[value].endSource;
+    return std::span(sourceValues).subspan(from, nodes[value + 1].firstSource - from);
   }
 
   /// When it is needed next, for itself or for what was evicted.
   uint32_t need(uint32_t value) {
-    if (implied[value] <= now && scanned[value] != version && settled[value] != now) [[unlikely]]
+    if (nodes[value].implied <= now && scanned[value] != version && settled[value] != now) [[unlikely]]
       findImplied(value);
-    return std::min(ownNeed[value], implied[value]);
+    return std::min(ownNeed[value], nodes[value].implied);
   }
 
   void findImplied(uint32_t value) {
     scanned[value] = version;
-    implied[value] = never;
+    nodes[value].implied = never;
     uint32_t when = never;
     for (const Made &each : listMade(value))
-      if (!resident[each.result] && executed[each.whole] && !each.isPlaced)
+      if (!nodes[each.result].isResident && executed[each.whole] && !each.isPlaced)
         when = std::min(when, need(each.result));
-    implied[value] = when;
+    nodes[value].implied = when;
     if (when == now)
       settled[value] = now;
   }
@@ -258,21 +258,28 @@ private:
     for (uint32_t read : listSources(value))
       if (settled[read] == now) {
         settled[read] = never;
-        if (!resident[read])
+        if (!nodes[read].isResident)
           unsettle(read);
       }
   }
 
-  /// Tells what `value` is made from that it is needed at `when`.
+  /// Tells what `value` is made from that it is needed at `when`. Most of a walk's time, where much was evicted.
   void imply(uint32_t value, uint32_t when) {
-    for (uint32_t read : listSources(value))
-      if (implied[read] > when || implied[read] < now) {
-        implied[read] = when;
-        if (resident[read])
+    while (value != never) {
+      uint32_t next = never;
+      for (uint32_t i = nodes[value].firstSource, end = nodes[value].endSource; i < end; ++i) {
+        const uint32_t read = sourceValues[i];
+        Node &node = nodes[read];
+        if (node.implied <= when && node.implied >= now)
+          continue;
+        node.implied = when;
+        if (node.isResident)
           candidates.limit(read, when);
-        else
-          imply(read, when);
+        else if (const uint32_t other = std::exchange(next, read); other != never)
+          imply(other, when);
       }
+      value = next;
+    }
   }
 
   /// Forgets the prices that depend on whether `value` is there.
@@ -280,7 +287,7 @@ private:
     for (const Made &each : listMade(value))
       if (price[each.result] >= 0) {
         price[each.result] = -1;
-        if (resident[each.result])
+        if (nodes[each.result].isResident)
           candidates.forget(each.result);
         else
           touch(each.result);
@@ -288,14 +295,11 @@ private:
   }
 
   double addUp(uint32_t value) {
-    if (maker[value] == never)
+    if (maker[value] == never || readsUpdated(value))
       return 1e30;
-    for (uint32_t argument : listArguments(value))
-      if (updated[argument])
-        return 1e30;
-    double seconds = sources[value].seconds;
+    double seconds = secondsOf[value];
     for (uint32_t read : listSources(value))
-      if (!resident[read] && mark[read] != stamp) {
+      if (!nodes[read].isResident && mark[read] != stamp) {
         mark[read] = stamp;
         seconds += addUp(read);
       }
@@ -326,9 +330,9 @@ private:
     isSummed[value] = true;
     double seconds = 1e30;
     if (!readsUpdated(value)) {
-      seconds = sources[value].seconds;
+      seconds = secondsOf[value];
       for (uint32_t read : listSources(value)) {
-        if (resident[read] || mark[read] == stamp)
+        if (nodes[read].isResident || mark[read] == stamp)
           continue;
         markAbove(number[read]);
         if (mark[read] == stamp)
@@ -351,7 +355,7 @@ private:
       if (readsUpdated(value))
         continue;
       for (uint32_t read : listSources(value))
-        if (!resident[read] && mark[read] != stamp) {
+        if (!nodes[read].isResident && mark[read] != stamp) {
           mark[read] = stamp;
           unmarked.push_back(number[read]);
           std::push_heap(unmarked.begin(), unmarked.end());
@@ -365,7 +369,7 @@ private:
       return;
     isSummed[value] = false;
     sum[value] = -1;
-    if (!resident[value])
+    if (!nodes[value].isResident)
       forgetSums(value);
   }
 
@@ -403,7 +407,7 @@ private:
 
   void add(uint32_t value) {
     ++version;
-    resident[value] = true;
+    nodes[value].isResident = true;
     used += graph.size(value);
     if (isEvictable[value])
       candidates.add(value);
@@ -414,7 +418,7 @@ private:
 
   void remove(uint32_t value) {
     ++version;
-    resident[value] = false;
+    nodes[value].isResident = false;
     used -= graph.size(value);
     if (isEvictable[value])
       candidates.remove(value);
@@ -438,10 +442,8 @@ private:
     if (locks[value])
       return {};
     const uint32_t when = need(value);
-    if (getPrice(value) >= 1e29)
-      return {false, 0, implied[value]};
     const double distance = when == never ? 1u << 30 : when - now + 1;
-    return {true, weighed[value] / power(distance, policy.distance), implied[value]};
+    return {getPrice(value) < 1e29, weighed[value] / power(distance, policy.distance), nodes[value].implied};
   }
 
   bool makeRoom(uint64_t bytes) {
@@ -461,7 +463,7 @@ private:
   bool provide(uint32_t value) {
     if (!isTransient(value))
       return true;
-    if (!resident[value]) {
+    if (!nodes[value].isResident) {
       const uint32_t op = maker[value];
       if (op == never)
         return false;
@@ -507,16 +509,16 @@ private:
     if (op < executed.size())
       executed[op] = true;
     for (uint32_t result : operation.writes)
-      if (!graph.values[result].placed && !resident[result])
+      if (!graph.values[result].placed && !nodes[result].isResident)
         add(result);
     for (uint32_t value : operation.reads)
       if (isTransient(value)) {
         --locks[value];
-        if (resident[value] && isDead(value))
+        if (nodes[value].isResident && isDead(value))
           remove(value);
       }
     for (uint32_t result : operation.writes)
-      if (!graph.values[result].placed && resident[result] && isDead(result))
+      if (!graph.values[result].placed && nodes[result].isResident && isDead(result))
         remove(result);
     return true;
   }
@@ -535,8 +537,11 @@ private:
   /// Of all values, one after the other, and where each one's begin.
   std::vector<Made> made;
   std::vector<uint32_t> firstMade;
-  std::vector<Sources> sources;
+  /// Per value and one more; only `implied` and `isResident` belong to one walk.
+  std::vector<Node> nodes;
   std::vector<uint32_t> sourceValues;
+  /// Per value, the seconds of what makes it again.
+  std::vector<double> secondsOf;
   /// Whether it may go when nothing has locked it: a recomputation is possible whenever it is read.
   std::vector<char> isEvictable;
   /// Per value, what makes it again; per number in a schedule, its operation (listWholes).
@@ -554,8 +559,8 @@ private:
   Schedule schedule;
   uint32_t now = 0;
   uint64_t used = 0;
-  std::vector<char> resident, pinned, updated, executed;
-  std::vector<uint32_t> nextUse, implied, locks, mark;
+  std::vector<char> pinned, updated, executed;
+  std::vector<uint32_t> nextUse, locks, mark;
   /// The values that are there and may go.
   EvictionCandidates candidates;
   /// When the order reads a value next, from `now` on.

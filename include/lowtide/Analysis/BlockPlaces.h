@@ -21,28 +21,32 @@ public:
   }
   void moveBefore(mlir::Operation *op, mlir::Operation *place) {
     op->moveBefore(place);
-    number(op);
+    number(op, /*isNearLow=*/true);
   }
   void moveAfter(mlir::Operation *op, mlir::Operation *place) {
     op->moveAfter(place);
-    number(op);
+    number(op, /*isNearLow=*/false);
   }
 
 private:
-  /// Each move to one place halves what is left there: after 32 in a row all ops are numbered anew.
+  /// Between the numbers of ops that have not moved.
   static constexpr uint64_t kGap = uint64_t(1) << 32;
+  /// From an op that moves to one place to the next that moves there: all ops are numbered anew after 65,536 in a row.
+  static constexpr uint64_t kStep = uint64_t(1) << 16;
 
   void renumber() {
     uint64_t next = 0;
     for (mlir::Operation &op : block)
       places[&op] = next += kGap;
   }
-  void number(mlir::Operation *op) {
+  /// What moves to the same place next will stand above `op` if that is near the op below it, else below.
+  void number(mlir::Operation *op, bool isNearLow) {
     const uint64_t low = op->getPrevNode() ? places.lookup(op->getPrevNode()) : 0;
     const uint64_t high = op->getNextNode() ? places.lookup(op->getNextNode()) : low + 2 * kGap;
     if (high - low < 2)
       return renumber();
-    places[op] = low + (high - low) / 2;
+    const uint64_t step = std::min(kStep, (high - low) / 2);
+    places[op] = isNearLow ? low + step : high - step;
   }
 
   mlir::Block &block;

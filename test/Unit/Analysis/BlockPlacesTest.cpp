@@ -25,12 +25,15 @@ TEST(BlockPlaces, AnswersAsTheBlockDoes) {
   BlockPlaces places(*module->getBody());
   std::mt19937 random(1);
   auto pick = [&](size_t count) { return ops[random() % count]; };
-  for (int move = 0; move < 2000; ++move) {
-    // Every other hundred moves go to one op.
-    Operation *place = move / 100 % 2 ? ops[0] : pick(ops.size()), *op = pick(ops.size());
+  Operation *last = ops[0];
+  for (int move = 0; move < 3000; ++move) {
+    // A hundred moves go anywhere, a hundred to one op, and a hundred to what moved before, where gaps halve.
+    Operation *const to[] = {pick(ops.size()), ops[0], last};
+    Operation *place = to[move / 100 % 3], *op = pick(ops.size());
     if (op == place)
       continue;
     random() % 2 ? places.moveBefore(op, place) : places.moveAfter(op, place);
+    last = op;
     for (int question = 0; question < 20; ++question) {
       Operation *left = question ? pick(ops.size()) : op, *right = pick(ops.size());
       ASSERT_EQ(places.isBefore(left, right), left != right && left->isBeforeInBlock(right)) << move;

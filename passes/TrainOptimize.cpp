@@ -274,6 +274,10 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       made->emitError("there is a @train already: updates are added once");
       return signalPassFailure();
     }
+    llvm::DenseMap<StringAttr, Type> parameters;
+    for (auto [i, type] : llvm::enumerate(gradient.getArgumentTypes()))
+      if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(gradient, i)))
+        parameters.try_emplace(binding.getName(), type);
     for (unsigned i = 0; i < gradient.getNumResults(); ++i) {
       auto binding = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(gradient, i));
       auto tensor = dyn_cast<RankedTensorType>(gradient.getResultTypes()[i]);
@@ -285,12 +289,11 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
                                       << "; gradients are float tensors of static shape";
         return signalPassFailure();
       }
-      std::optional<unsigned> parameter = train::findArg<train::ParamAttr>(gradient, binding.getParameter());
-      auto type = parameter ? dyn_cast<RankedTensorType>(gradient.getArgumentTypes()[*parameter]) : tensor;
+      const Type parameter = parameters.lookup(binding.getParameter());
+      auto type = parameter ? dyn_cast<RankedTensorType>(parameter) : tensor;
       if (!type || type.getShape() != tensor.getShape()) {
         gradient.emitError("result ") << i << " of @gradient is " << tensor
-                                      << ", the parameter that it is the gradient of "
-                                      << gradient.getArgumentTypes()[*parameter];
+                                      << ", the parameter that it is the gradient of " << parameter;
         return signalPassFailure();
       }
     }

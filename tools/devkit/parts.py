@@ -3,13 +3,16 @@
 In f64 on the CPU the losses of a few steps agree within 1e-12 relative; in f32, or what --precision names, those of all recorded
 steps (or of --steps) within the recorded tolerance. Other flags go to the compiler: --target=cuda-emulated, say, with
 --f64-steps=0.
-Batch norm keeps to the statistics of each part: such models only have to say so.
+Batch norm keeps to the statistics of each part: such models only have to say so. A model whose record says that it mixes its
+samples has to be refused.
 """
 
 import json
 
+from devkit.judge import first_error
 from devkit.trials import run_trials
 
+UNSUPPORTED = 3  # docs/reference/exit-codes.md
 F64_RELATIVE = 1e-12
 # Where no tolerance is recorded, only mean and spread over seeds, say: the same seed draws the same numbers, and few steps keep
 # errors small. In 16 bits four units in the last place.
@@ -55,6 +58,9 @@ def trial(bench, options):
     if not has_symbolic_batch(bench):
         return "", "skipped: its batch is a number"
     record = bench.record
+    if record.mixes_samples:
+        status, _, said = bench.attempt("mixed", f"--micro-batches={options.micro_batches[0]}")
+        return "" if status == UNSUPPORTED else f"exit {status}, not {UNSUPPORTED}: {first_error(said)}", "refused: it mixes its samples"
     precision = next((flag.split("=", 1)[1] for flag in reversed(options.flags) if flag.startswith("--precision=")), "f32")
     tolerance = None if record.stochastic else record.loss_bounds(precision)[1]
     if tolerance is None:

@@ -3,7 +3,7 @@
     *.onnx         one graph, written by several exporters
     data.npz       rows; step i trains on rows (i mod (N / batch)) * batch ... of every array
     train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits; `flags` for the compiler,
-                   `init`: what lowtide-run starts from
+                   `init`: what lowtide-run starts from; `mixes_samples`: the step cannot be taken in parts
     expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters; the entries
                    of the module's state dictionary with types and shapes; bytes that PyTorch's backward pass reads of its forward
                    pass, by precision (not in every record)
@@ -57,6 +57,11 @@ class Record:
     def stochastic(self):
         """True when the model draws random numbers, so that only mean and spread over seeds are recorded."""
         return "f32_mean" in self.expected["loss"]
+
+    @property
+    def mixes_samples(self):
+        """Whether no part of the batch can be computed for itself: edges that name nodes of all graphs in it, say."""
+        return self.train.get("mixes_samples", False)
 
     def files(self, model):
         """What is recorded of the file itself: exporter, operator set, kinds of operators."""

@@ -310,7 +310,7 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
   Entry &entry = entries_.at(&planEntry);
   LOWTIDE_TRY(files_.failure());
   LOWTIDE_TRY(resources_.enter());
-  if (files_.file() && files_.file()->isOpen()) {
+  if (files_.file() && files_.file()->hasWindows()) {
     LOWTIDE_TRY(settle(0));
     LOWTIDE_TRY(files_.file()->leaveAll());
   }

@@ -52,7 +52,7 @@ public:
   Status leaveAll();
 
   /// Whether something of it is memory that the host sees.
-  bool isOpen() const { return !windows_.empty(); }
+  bool hasWindows() const { return !windows_.empty(); }
 
   uint64_t bytes() const { return bytes_; }
   /// What moves bytes: "io_uring" or "threads".

@@ -176,14 +176,21 @@ TEST(FakeCuda, CountsWhatTheDriverGave) {
   EXPECT_EQ((*session)->allocatedBytes(plan::Arena::HOST_PINNED), 0u);
 }
 
-/// Runs `plan`, which gives "out", on the fake device.
-Status runEviction(const plan::Plan &plan, uint64_t seed, int32_t &first) {
-  std::string path = testing::TempDir() + "eviction.tide";
+/// A session of a plan that has neither kernels nor parameters.
+Expected<std::unique_ptr<Session>> loadPlan(const plan::Plan &plan) {
+  const std::string path = testing::TempDir() + "plan-alone.tide";
   auto writer = ArtifactWriter::create(path);
+  if (!writer)
+    return writer.takeStatus();
   LOWTIDE_TRY((*writer)->add("plan", plan.SerializeAsString()));
   LOWTIDE_TRY((*writer)->add("params", ""));
   LOWTIDE_TRY((*writer)->finish());
-  auto session = Session::load(path);
+  return Session::load(path);
+}
+
+/// Runs `plan`, which gives "out", on the fake device.
+Status runEviction(const plan::Plan &plan, uint64_t seed, int32_t &first) {
+  auto session = loadPlan(plan);
   if (!session)
     return session.takeStatus();
   BindOptions options;
@@ -256,12 +263,7 @@ TEST(FakeCuda, AFileThatFailsEndsTheRun) {
   fake::configure({});
   plan::Plan plan = evictionPlan(plan::Arena::FILE, "cuda-emulated");
   addExchangeArenas(plan);
-  const std::string path = testing::TempDir() + "eviction.tide";
-  auto writer = ArtifactWriter::create(path);
-  ASSERT_TRUE((*writer)->add("plan", plan.SerializeAsString()).isOk());
-  ASSERT_TRUE((*writer)->add("params", "").isOk());
-  ASSERT_TRUE((*writer)->finish().isOk());
-  auto session = Session::load(path);
+  auto session = loadPlan(plan);
   ASSERT_TRUE(session) << session.status().str();
   ASSERT_TRUE((*session)->bind({.threads = 1}).isOk());
   EXPECT_EQ((*session)->allocatedBytes(plan::Arena::FILE), fileAlignment);
@@ -350,12 +352,7 @@ plan::Plan busyPlan() {
 }
 
 Status busyLife() {
-  std::string path = testing::TempDir() + "busy.tide";
-  auto writer = ArtifactWriter::create(path);
-  LOWTIDE_TRY((*writer)->add("plan", busyPlan().SerializeAsString()));
-  LOWTIDE_TRY((*writer)->add("params", ""));
-  LOWTIDE_TRY((*writer)->finish());
-  auto session = Session::load(path);
+  auto session = loadPlan(busyPlan());
   if (!session)
     return session.takeStatus();
   BindOptions options;

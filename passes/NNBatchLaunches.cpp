@@ -257,7 +257,7 @@ static FailureOr<StepStorage> computeStorage(func::FuncOp step, const FactsTable
   });
 }
 
-/// Bytes of the arena then; the kernels of a batch stand one after the other.
+/// Bytes of the device's arena then; the kernels of a batch stand one after the other.
 static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, ArrayRef<Group> batches) {
   FailureOr<StepStorage> storage = computeStorage(step, facts, batches);
   if (failed(storage))
@@ -265,7 +265,7 @@ static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, 
   llvm::DenseMap<Operation *, unsigned> indexOf;
   std::vector<solve::Buffer> buffers;
   for (const Storage &place : storage->getStorages())
-    if (place.kind == Storage::Kind::Transient)
+    if (place.kind == Storage::Kind::Transient && place.space == Space::Device)
       buffers.push_back({place.bytes, place.begin, place.end});
   for (auto [i, op] : llvm::enumerate(storage->getInstructions())) {
     indexOf[op] = i;

@@ -267,7 +267,7 @@ def exact_suite(suite, full):
         for row in command_rows("masters", folder, *sample):
             suite.add(f"exact masters {row['name']}", row["complaint"])
     for folder in model_folders(full):
-        sample = [] if full else ["--steps=5", "--budgets=2", "--only=cnn-digits/model.onnx|llama-tiny/model.onnx"]
+        sample = [] if full else ["--steps=5", "--budgets=2", "--only=cnn-digits/model.onnx|llama-tiny/model.onnx|lora-llama/model.onnx"]
         for target in ("cpu", "cuda-emulated"):
             for row in command_rows("offload", folder, *sample, f"--target={target}"):
                 suite.add(f"exact offload {target} {row['name']}", row["complaint"])

@@ -114,7 +114,7 @@ Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
 
 Status CpuDevice::poison(const plan::Entry &entry) {
   const plan::Plan &plan = artifact_.plan();
-  LOWTIDE_TRY(files_.poison(plan));
+  LOWTIDE_TRY(files_.poison());
   for (int i = 0; i < plan.arenas_size(); ++i) {
     if (plan.arenas(i).role() != plan::Arena::TRANSIENT || plan.arenas(i).space() == plan::Arena::FILE)
       continue;

@@ -278,7 +278,7 @@ Status CudaDevice::enqueuePoison() {
       LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, pinned_[i] + done, poisoned,
                    std::min(poisonedBytes, arena.bytes() - done), streams_[0]);
   }
-  return files_.enqueuePoison(plan_, streams_[0]);
+  return files_.enqueuePoison(streams_[0]);
 }
 
 /// What comes before the instructions of a step.

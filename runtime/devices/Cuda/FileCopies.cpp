@@ -46,8 +46,8 @@ Status FileCopies::enqueueRead(CUdeviceptr to, uint64_t offset, uint64_t bytes, 
   return Status::ok();
 }
 
-Status FileCopies::enqueuePoison(const plan::Plan &plan, CUstream stream) {
-  return file() ? enqueueHost({this, Transfer::Kind::Poison, 0, 0, &plan}, stream) : Status::ok();
+Status FileCopies::enqueuePoison(CUstream stream) {
+  return file() ? enqueueHost({this, Transfer::Kind::Poison, 0, 0}, stream) : Status::ok();
 }
 
 Status FileCopies::enqueueHost(const Transfer &transfer, CUstream stream) {
@@ -62,7 +62,7 @@ void FileCopies::execute(void *given) {
     return;
   Status status = transfer.kind == Transfer::Kind::Write  ? copies.file()->writeStaged(transfer.offset, transfer.bytes)
                   : transfer.kind == Transfer::Kind::Read ? copies.file()->readStaged(transfer.offset, transfer.bytes)
-                                                          : copies.arenas_.poison(*transfer.plan);
+                                                          : copies.arenas_.poison();
   if (status.isOk())
     return;
   const std::lock_guard<std::mutex> lock(copies.failing_);

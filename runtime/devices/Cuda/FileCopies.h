@@ -34,7 +34,7 @@ public:
   Status enqueueWrite(uint64_t offset, CUdeviceptr from, uint64_t bytes, CUstream stream);
   Status enqueueRead(CUdeviceptr to, uint64_t offset, uint64_t bytes, CUstream stream);
   /// Fills what a step finds undefined.
-  Status enqueuePoison(const plan::Plan &plan, CUstream stream);
+  Status enqueuePoison(CUstream stream);
   /// Pieces in which so many bytes are moved.
   uint64_t countPieces(uint64_t bytes) const;
 
@@ -47,7 +47,6 @@ private:
     FileCopies *copies;
     enum class Kind { Write, Read, Poison } kind;
     uint64_t offset, bytes;
-    const plan::Plan *plan = nullptr; ///< of a Poison
   };
   Status enqueueHost(const Transfer &transfer, CUstream stream);
   static void execute(void *transfer);

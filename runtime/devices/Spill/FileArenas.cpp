@@ -24,8 +24,12 @@ Status FileArenas::open(const plan::Plan &plan, const BindOptions &options, std:
   file_ = std::move(*file);
   for (size_t i = 0; i < offsets_.size(); ++i) {
     const plan::Arena &arena = plan.arenas(static_cast<int>(i));
-    if (!isInFile(arena) || arena.role() == plan::Arena::TRANSIENT)
+    if (!isInFile(arena))
       continue;
+    if (arena.role() == plan::Arena::TRANSIENT) {
+      transient_.emplace_back(offsets_[i], arena.bytes());
+      continue;
+    }
     Expected<uint8_t *> view = file_->map(offsets_[i], arena.bytes());
     if (!view)
       return view.takeStatus();
@@ -34,11 +38,9 @@ Status FileArenas::open(const plan::Plan &plan, const BindOptions &options, std:
   return Status::ok();
 }
 
-Status FileArenas::poison(const plan::Plan &plan) {
-  for (size_t i = 0; i < offsets_.size(); ++i)
-    if (const plan::Arena &arena = plan.arenas(static_cast<int>(i));
-        isInFile(arena) && arena.role() == plan::Arena::TRANSIENT)
-      LOWTIDE_TRY(file_->poison(offsets_[i], arena.bytes()));
+Status FileArenas::poison() {
+  for (auto [offset, bytes] : transient_)
+    LOWTIDE_TRY(file_->poison(offset, bytes));
   return Status::ok();
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace lowtide::rt {
@@ -27,11 +28,13 @@ public:
   /// At which the host sees an arena that outlives the steps (SpillFile::map); null for every other.
   uint8_t *view(size_t arena) const { return views_[arena]; }
   /// Fills what a step finds undefined with 0xFF.
-  Status poison(const plan::Plan &plan);
+  Status poison();
 
 private:
   std::vector<uint64_t> offsets_;
   std::vector<uint8_t *> views_;
+  /// Offset and bytes of each arena that is undefined between steps.
+  std::vector<std::pair<uint64_t, uint64_t>> transient_;
   std::unique_ptr<SpillFile> file_;
 };
 

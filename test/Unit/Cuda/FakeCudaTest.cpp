@@ -259,6 +259,23 @@ TEST(FakeCuda, CopiesPassToAFileAndBack) {
   EXPECT_THAT(runEviction(two, 0, first).str(), HasSubstr("copies to a file are on streams 0 and 1"));
 }
 
+TEST(FakeCuda, FunctionsOfTheHostMayNotCallTheDriver) {
+  fake::configure({});
+  const rt::cuda::Api api = fake::api();
+  rt::cuda::Resources resources(api);
+  ASSERT_TRUE(resources.open().isOk());
+  auto stream = resources.stream();
+  ASSERT_TRUE(stream);
+  rt::cuda::CUresult result = rt::cuda::CUDA_SUCCESS;
+  auto call = [](void *to) {
+    size_t free = 0, total = 0;
+    *static_cast<rt::cuda::CUresult *>(to) = fake::api().driver.cuMemGetInfo(&free, &total);
+  };
+  ASSERT_EQ(api.driver.cuLaunchHostFunc(*stream, call, &result), rt::cuda::CUDA_SUCCESS);
+  ASSERT_EQ(api.driver.cuStreamSynchronize(*stream), rt::cuda::CUDA_SUCCESS);
+  EXPECT_EQ(result, rt::cuda::CUDA_ERROR_NOT_PERMITTED);
+}
+
 TEST(FakeCuda, AFileThatFailsEndsTheRun) {
   fake::configure({});
   plan::Plan plan = evictionPlan(plan::Arena::FILE, "cuda-emulated");

@@ -86,6 +86,13 @@ TEST_P(SpillFileIn, GivesBackWhatWasWritten) {
   std::ranges::copy(number(5, 200), whole.begin() + fileAlignment);
   ASSERT_TRUE((*file)->read(offset, back.data(), back.size()).isOk());
   EXPECT_EQ(back, whole);
+  // The same of what lies in the memory that is staged for it.
+  std::ranges::copy(number(7, 50), (*file)->stagedForWriting().begin());
+  ASSERT_TRUE((*file)->writeStaged(offset + fileAlignment, 7).isOk());
+  std::ranges::copy(number(7, 50), whole.begin() + fileAlignment);
+  ASSERT_TRUE((*file)->readStaged(offset + fileAlignment, fileAlignment).isOk());
+  EXPECT_TRUE(std::equal(whole.begin() + fileAlignment, whole.begin() + 2 * fileAlignment,
+                         (*file)->stagedForReading().begin()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, SpillFileIn,

@@ -2,7 +2,8 @@
 
 The compiler's text of the training step is read: operands of contractions are of 16 bits, sums, norms and functions f32.
 The values that the backward pass reads of the forward pass take at most `SAVED` of f32's bytes, or, where the record says that
-PyTorch's autocast keeps more of them (sums over edges of a graph stay f32), at most that part. The losses are not f32's.
+PyTorch's autocast keeps more of them (sums over edges of a graph stay f32), at most that part, and no more bytes than it. The losses
+are not f32's.
 """
 
 import json
@@ -58,9 +59,12 @@ def judge(model, record, options, work, verdict):
         complaints.append("no figures of saved activations")
     else:
         verdict.saved = after / before
-        limit = max(SAVED, record.saved_ratio(narrow))
+        peer = record.saved_by_pytorch(narrow)
+        limit = max(SAVED, peer[1]) if peer else SAVED
         if verdict.saved > limit:
             complaints.append(f"saved activations {after:,} of f32's {before:,} bytes, more than {limit:.2f}")
+        if peer and after > peer[0]:
+            complaints.append(f"saved activations {after:,} bytes, PyTorch's autocast {peer[0]:,}")
 
     wide = [f for f in flags if not f.startswith(("--precision", "--loss-scale", "--master"))]
     artifact = work / "f32.tide"

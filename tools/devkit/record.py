@@ -3,10 +3,11 @@
     *.onnx         one graph, written by several exporters
     data.npz       rows; step i trains on rows (i mod (N / batch)) * batch ... of every array
     train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits; `flags` for the compiler,
-                   `init`: what lowtide-run starts from; `mixes_samples`: the step cannot be taken in parts
+                   `init`: what lowtide-run starts from; `mixes_samples`: the step cannot be taken in parts,
+                   `sums_stay_wide`: autocast keeps much of what is saved in f32
     expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters; the entries
-                   of the module's state dictionary with types and shapes; bytes that PyTorch's backward pass reads of its forward
-                   pass, by precision (not in every record)
+                   of the module's state dictionary with types and shapes; where sums stay wide, bytes that PyTorch's backward pass
+                   reads of its forward pass, by precision
     expected.npz   grad/<parameter> at step 0, final/<parameter> after the last step, and state/<buffer> then, of those that
                    the program changes: running statistics, counters
 
@@ -79,10 +80,10 @@ class Record:
         """Whether the file tells the names of all that the module saves: the old exporter writes one name of a tie."""
         return any(f.get("exporter") == "dynamo" and not f.get("partial") for f in self.files(model))
 
-    def saved_ratio(self, narrow):
-        """What PyTorch's autocast saves for the backward pass, as a part of f32's bytes; 0 where it is not recorded."""
+    def saved_by_pytorch(self, narrow):
+        """What PyTorch's autocast saves for the backward pass, in bytes and as a part of f32's; None where it is not recorded."""
         saved = self.expected.get("saved_bytes", {})
-        return saved[narrow] / saved["f32"] if narrow in saved else 0.0
+        return (saved[narrow], saved[narrow] / saved["f32"]) if narrow in saved else None
 
     def compiler_flags(self, model, more=()):
         """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""

@@ -33,7 +33,7 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
     auto type = cast<RankedTensorType>(value.getType());
     Attribute space;
     if (getSpace(type) == Space::Device)
-      space = train::SpaceAttr::get(builder.getContext(), otherSpace);
+      space = train::SpaceAttr::get(builder.getContext(), getWaitingSpace());
     auto moved = RankedTensorType::get(type.getShape(), type.getElementType(), space);
     return train::MoveOp::create(builder, loc, moved, value);
   };
@@ -251,7 +251,8 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
   auto module = step->getParentOfType<ModuleOp>();
-  if (!module->hasAttr(offloadBudgetAttrName))
+  if (llvm::none_of(std::array{Space::HostPinned, Space::File},
+                    [&](Space space) { return module->hasAttr(OffloadRoom::getBudgetAttrName(space)); }))
     error.attachNote() << "parameters, activations and optimizer state may also wait "
                        << (train::getTarget(module).isGpu()
                                ? "in memory of the host: --host-budget=32GiB, or in a file: --disk-budget=100GiB"

@@ -16,16 +16,19 @@ struct PosedEntry {
   mlir::func::FuncOp step;
   StepProblem problem;
   solve::SolvedStep *solved;
-  /// Its schedules with values in another memory, for several prices of copies; that memory, and what of the device's
-  /// such values pass through: those that every schedule moves, and any.
+  /// The other memories in the order of its graph: values wait in the first.
+  llvm::SmallVector<Space, 2> spaces = {};
+  /// Its schedules with values in another memory, for several prices of copies, and what of the device's memory such
+  /// values pass through: those that every schedule moves, and any.
   std::vector<solve::SolvedStep *> offloads = {};
   /// What others do with such a memory; null without one.
   std::shared_ptr<solve::OffloadBaselines> baselines = {};
-  Space otherSpace = Space::Device;
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
   /// Of the smallest plans of all entries together (EntryStaging::setSmallest).
   uint64_t smallestStagingBytes = 0;
 
+  /// Where values wait; without another memory, on the device.
+  Space getWaitingSpace() const { return spaces.empty() ? Space::Device : spaces.front(); }
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
   /// The plan with the smallest arena that was found, and that arena with what copies pass through.

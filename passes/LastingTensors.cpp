@@ -41,7 +41,7 @@ static bool isReadOrReplaced(func::FuncOp step, BlockArgument argument, const Bi
   return result < 0 || isa<OpResult>(StepStorage::getRoot(terminator->getOperand(unsigned(result))));
 }
 
-std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module, Space space) {
+std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module) {
   struct Known {
     Type type;
     bool isState, canMove;
@@ -61,9 +61,17 @@ std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module, Space sp
   std::vector<LastingTensor> tensors;
   for (const auto &[name, known] : all)
     if (known.canMove)
-      tensors.push_back({name, solve::alignTo(*getTensorBytes(known.type), getAlignment(space)), known.isState});
+      tensors.push_back({name, *getTensorBytes(known.type), known.isState});
   sortStably(tensors, [](const LastingTensor &a, const LastingTensor &b) { return a.bytes > b.bytes; });
   return tensors;
+}
+
+bool TensorPlaces::operator==(const TensorPlaces &other) const {
+  return entersLoops == other.entersLoops && spaces.size() == other.spaces.size() &&
+         llvm::all_of(spaces, [&](const auto &place) {
+           auto same = other.spaces.find(place.first);
+           return same != other.spaces.end() && same->second == place.second;
+         });
 }
 
 /// Views of a value among `users` and of those, each after what it shows; and the first instruction of the block that
@@ -116,7 +124,7 @@ Loader::Loader(func::FuncOp step, const TensorPlaces &places)
     return;
   for (BlockArgument argument : step.getArguments()) {
     const std::optional<BindingFacts> facts = getFacts(step, argument);
-    if (!facts || !places.names.contains(facts->name))
+    if (!facts || !places.spaces.contains(facts->name))
       continue;
     llvm::SmallDenseSet<Operation *> loops;
     for (Operation *user : argument.getUsers())
@@ -223,13 +231,13 @@ static void moveElsewhere(func::FuncOp step, BlockArgument argument, const Bindi
   step.setType(FunctionType::get(step.getContext(), inputs, results));
 }
 
-void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places, Space space) {
+void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places) {
   for (auto step : module.getOps<func::FuncOp>()) {
     Loader loader(step, places);
     for (BlockArgument argument : step.getArguments())
-      if (const std::optional<BindingFacts> facts = getFacts(step, argument);
-          facts && places.names.contains(facts->name))
-        ::moveElsewhere(step, argument, *facts, loader, space);
+      if (const std::optional<BindingFacts> facts = getFacts(step, argument))
+        if (auto place = places.spaces.find(facts->name); place != places.spaces.end())
+          ::moveElsewhere(step, argument, *facts, loader, place->second);
   }
 }
 
@@ -273,7 +281,7 @@ private:
 } // namespace
 
 /// The names of arguments by the values that their loads make and their stores take.
-static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const TensorNames &names,
+static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const TensorPlaces &places,
                                                    llvm::DenseMap<StringAttr, Visits> &visits) {
   llvm::DenseMap<Value, StringAttr> moved;
   step.walk([&](Operation *op) {
@@ -281,7 +289,7 @@ static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const Tens
       return;
     if (auto argument = dyn_cast<BlockArgument>(StepStorage::getRoot(op->getOperand(0))))
       if (argument.getOwner() == &step.getBody().front())
-        if (auto facts = getFacts(step, argument); facts && names.contains(facts->name)) {
+        if (auto facts = getFacts(step, argument); facts && places.spaces.contains(facts->name)) {
           moved[op->getResult(0)] = facts->name;
           uint64_t times = 1;
           for (Operation *loop = op->getParentOp(); loop != step; loop = loop->getParentOp())
@@ -292,7 +300,7 @@ static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const Tens
   for (auto [i, returned] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
     auto facts = BindingFacts::get(step.getResultAttr(i, train::bindingAttrName));
     Operation *store = returned.getDefiningOp();
-    if (!facts || !names.contains(facts->name) || !StepStorage::isMove(store))
+    if (!facts || !places.spaces.contains(facts->name) || !StepStorage::isMove(store))
       continue;
     moved[StepStorage::getRoot(store->getOperand(0))] = facts->name;
     ++visits[facts->name].moves;
@@ -301,7 +309,7 @@ static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const Tens
 }
 
 FailureOr<TensorNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, const FactsTable &facts,
-                                                 const TensorNames &names) {
+                                                 const TensorPlaces &places) {
   std::vector<EntryRoom> rooms;
   std::vector<llvm::DenseMap<StringAttr, Visits>> visits(entries.size());
   llvm::DenseMap<StringAttr, uint64_t> bytes;
@@ -311,15 +319,15 @@ FailureOr<TensorNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, 
     if (failed(profile))
       return failure();
     for (BlockArgument argument : step.getArguments())
-      if (auto known = getFacts(step, argument); known && names.contains(known->name))
+      if (auto known = getFacts(step, argument); known && places.spaces.contains(known->name))
         bytes[known->name] = solve::alignTo(*getTensorBytes(argument.getType()), planAlignment);
-    const llvm::DenseMap<Value, StringAttr> moved = findMoved(step, names, visited);
+    const llvm::DenseMap<Value, StringAttr> moved = findMoved(step, places, visited);
     for (const MemoryTenant &tenant : profile->getTenants())
       if (StringAttr name = moved.lookup(tenant.value))
         visited[name].stays.push_back({tenant.begin, tenant.end});
     rooms.emplace_back(*profile, entry.spareBytes);
   }
-  SmallVector<StringAttr> order(names.begin(), names.end());
+  auto order = llvm::to_vector(places.spaces.keys());
   auto countMoves = [&](StringAttr name) {
     uint64_t moves = 0;
     for (const auto &visited : visits)

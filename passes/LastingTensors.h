@@ -8,37 +8,38 @@
 
 #include "lowtide/Analysis/StepProblem.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace lowtide {
 
-/// Names of tensors that lie in the other memory: a file, or pinned memory of the host.
+/// Names of tensors that lie in another memory: a file, or pinned memory of the host.
 using TensorNames = llvm::SetVector<mlir::StringAttr>;
 
 /// A tensor that may lie in another memory from step to step.
 struct LastingTensor {
   mlir::StringAttr name;
-  /// What it takes there.
+  /// Without what aligns it.
   uint64_t bytes;
   /// Optimizer state; otherwise a parameter, or another tensor that starts from the model file.
   bool isState;
 };
 
-/// What outlives the steps and may lie in `space`, the largest first: every entry that has it reads it, or replaces it
-/// by what an instruction makes.
-std::vector<LastingTensor> listLastingTensors(mlir::ModuleOp module, Space space);
+/// What outlives the steps and may lie in another memory, the largest first: every entry that has it reads it, or
+/// replaces it by what an instruction makes.
+std::vector<LastingTensor> listLastingTensors(mlir::ModuleOp module);
 
-/// Which tensors lie in the other memory, and whether loops load them in each round; otherwise they are there while a
+/// Which tensors lie in which other memory, and whether loops load them in each round; otherwise they are there while a
 /// loop runs.
 struct TensorPlaces {
-  TensorNames names;
+  llvm::MapVector<mlir::StringAttr, Space> spaces;
   bool entersLoops = false;
 
-  bool operator==(const TensorPlaces &other) const = default;
+  bool operator==(const TensorPlaces &other) const;
 };
 
-/// Lets tensors lie in `space`: each has its memory in its type, and every entry loads it before its first reader.
-void moveElsewhere(mlir::ModuleOp module, const TensorPlaces &places, Space space);
+/// Lets tensors lie in their places: each has its memory in its type, and every entry loads it before its first reader.
+void moveElsewhere(mlir::ModuleOp module, const TensorPlaces &places);
 
 /// A step as it was fitted, and the bytes of its budget that its arena does not take.
 struct FittedEntry {
@@ -46,9 +47,9 @@ struct FittedEntry {
   uint64_t spareBytes;
 };
 
-/// Which of the tensors in the other memory find room on the device while the fitted steps stay as they are: those that
+/// Which of the tensors in other memories find room on the device while the fitted steps stay as they are: those that
 /// are moved most often for their bytes come first.
 mlir::FailureOr<TensorNames> findRoomOnDevice(llvm::ArrayRef<FittedEntry> entries, const FactsTable &facts,
-                                              const TensorNames &names);
+                                              const TensorPlaces &places);
 
 } // namespace lowtide

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Offload.h"
+#include "LastingTensors.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/RuntimeQuery/ExchangeArenas.h"
@@ -25,9 +26,36 @@ FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const 
   for (auto [text, space, name] :
        {std::tuple(hostBudget, Space::HostPinned, "host"), std::tuple(diskBudget, Space::File, "file")})
     if (!text.empty()) // checked by the option
-      rooms.push_back({space, llvm::cantFail(parseByteSize(text)).bytes,
-                       MoveCosts{getLane(target, "device", name), getLane(target, name, "device")}});
+      rooms.push_back({{space, {getLane(target, "device", name), getLane(target, name, "device")}},
+                       llvm::cantFail(parseByteSize(text)).bytes});
   return rooms;
+}
+
+StringRef OffloadRoom::getBudgetAttrName(Space space) {
+  return space == Space::File ? "train.disk_budget" : "train.host_budget";
+}
+
+bool OffloadRoom::isAsFastAs(const OffloadRoom &other) const {
+  auto isFast = [](const solve::Lane &a, const solve::Lane &b) {
+    return a.latencySeconds <= b.latencySeconds && a.bytesPerSecond >= b.bytesPerSecond;
+  };
+  const solve::MemoryLanes &mine = memory.lanes, &theirs = other.memory.lanes;
+  return isFast(mine.away, theirs.away) && isFast(mine.back, theirs.back);
+}
+
+bool OffloadRoom::holdsEverything(ModuleOp module) const {
+  const uint64_t alignment = getAlignment(memory.space);
+  uint64_t lasting = 0, waiting = 0;
+  for (const LastingTensor &tensor : listLastingTensors(module))
+    lasting += solve::alignTo(tensor.bytes, alignment);
+  for (auto step : module.getOps<func::FuncOp>()) {
+    uint64_t made = 0;
+    for (Operation &op : step.getBody().front())
+      for (Value result : op.getResults())
+        made += StepStorage::isView(&op) ? 0 : solve::alignTo(getTensorBytes(result.getType()).value_or(0), alignment);
+    waiting = std::max(waiting, made);
+  }
+  return lasting <= bytes && waiting <= bytes - lasting;
 }
 
 std::optional<StepEstimate> StepEstimate::get(func::FuncOp step) {
@@ -40,9 +68,9 @@ std::optional<StepEstimate> StepEstimate::get(func::FuncOp step) {
     return number ? uint64_t(number.getInt()) : 0;
   };
   auto least = figures.getAs<FloatAttr>("least_seconds");
-  return StepEstimate{seconds.getValueAsDouble(),          getNumber("device_bytes"), getNumber("other_bytes"),
-                      unsigned(getNumber("recomputed")),   getNumber("loaded_bytes"), getNumber("stored_bytes"),
-                      least ? least.getValueAsDouble() : 0};
+  return StepEstimate{seconds.getValueAsDouble(), getNumber("device_bytes"),           getNumber("pinned_bytes"),
+                      getNumber("file_bytes"),    unsigned(getNumber("recomputed")),   getNumber("loaded_bytes"),
+                      getNumber("stored_bytes"),  least ? least.getValueAsDouble() : 0};
 }
 
 void StepEstimate::set(func::FuncOp step) const {
@@ -52,7 +80,8 @@ void StepEstimate::set(func::FuncOp step) const {
   };
   SmallVector<NamedAttribute> figures{b.getNamedAttr("seconds", b.getF64FloatAttr(seconds)),
                                       number("device_bytes", deviceBytes),
-                                      number("other_bytes", otherBytes),
+                                      number("pinned_bytes", pinnedBytes),
+                                      number("file_bytes", fileBytes),
                                       number("recomputed", recomputed),
                                       number("loaded_bytes", loadedBytes),
                                       number("stored_bytes", storedBytes)};
@@ -61,41 +90,42 @@ void StepEstimate::set(func::FuncOp step) const {
   step->setAttr(estimateAttrName, b.getDictionaryAttr(figures));
 }
 
-std::optional<std::pair<Space, uint64_t>> lowtide::findMoves(func::FuncOp step) {
-  std::optional<std::pair<Space, uint64_t>> found;
+LargestMoves lowtide::findMoves(func::FuncOp step) {
+  LargestMoves found;
   step.walk([&](Operation *op) {
     if (!StepStorage::isMove(op))
       return;
     for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
       if (const Space space = getSpace(type); space != Space::Device)
-        found = {space, std::max(found ? found->second : 0, getTensorBytes(type).value_or(0))};
+        found[space] = std::max(found[space], getTensorBytes(type).value_or(0));
   });
   return found;
 }
 
-uint64_t lowtide::countStagingBytes(const TargetInfo &target, Space space, uint64_t largestBytes) {
-  return space == Space::File && !target.isGpu() ? getFileStaging(largestBytes).bytes : 0;
+uint64_t lowtide::countStagingBytes(const TargetInfo &target, const LargestMoves &moves) {
+  auto file = moves.find(Space::File);
+  return file == moves.end() || target.isGpu() ? 0 : getFileStaging(file->second).bytes;
 }
 
-/// The most that staging may take, whichever values are loaded; those that are moved in any case have `largest` bytes.
-static uint64_t countMostStaging(const PosedEntry &entry, const TargetInfo &target, Space space, uint64_t largest) {
+/// The most that staging may take, whichever values wait in another memory.
+static uint64_t countMostStaging(const PosedEntry &entry, const TargetInfo &target) {
   const solve::StepGraph &graph = entry.problem.getGraph();
+  LargestMoves moves = findMoves(entry.step);
+  uint64_t &largest = moves[entry.getWaitingSpace()];
   for (const solve::StepOperation &load : graph.reruns)
     if (load.kind == solve::StepOperation::Kind::Loads)
       largest = std::max(largest, graph.values[load.writes.front()].bytes);
-  return countStagingBytes(target, space, largest);
+  return countStagingBytes(target, moves);
 }
 
-void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, const OffloadRoom &room,
-                           solve::SolvedSteps &solved) {
-  entry.otherSpace = room.space;
-  const auto moves = findMoves(entry.step);
-  entry.leastStagingBytes = moves ? countStagingBytes(target, moves->first, moves->second) : 0;
-  entry.stagingBytes = countMostStaging(entry, target, room.space, moves ? moves->second : 0);
+void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, solve::SolvedSteps &solved) {
+  entry.leastStagingBytes = countStagingBytes(target, findMoves(entry.step));
+  entry.stagingBytes = countMostStaging(entry, target);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
     entry.offloads.push_back(&solved.get(graph));
-  entry.baselines = std::make_shared<solve::OffloadBaselines>(
-      entry.problem.getGraph(), entry.solved->front.getLargest(), getAlignment(room.space), getPlanPacking());
+  entry.baselines =
+      std::make_shared<solve::OffloadBaselines>(entry.problem.getGraph(), entry.solved->front.getLargest(),
+                                                getAlignment(entry.getWaitingSpace()), getPlanPacking());
 }
 
 /// What all values take that can wait in a memory of that alignment.
@@ -113,7 +143,7 @@ static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSte
                     const solve::SolvedStep &step, const solve::FittedSchedule &plan,
                     llvm::function_ref<void(solve::SolvedStep &)> take) {
   constexpr unsigned parts = 8, mostTries = 2;
-  const uint64_t needed = solve::simulateLanes(step.graph, plan, getAlignment(room.space)).roomBytes;
+  const uint64_t needed = solve::simulateLanes(step.graph, plan, getAlignment(room.memory.space)).roomBytes;
   if (needed <= room.bytes)
     return;
   unsigned tries = 0;
@@ -126,7 +156,7 @@ static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSte
 
 std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const OffloadRoom &room,
                                                         solve::SolvedSteps &solved, uint64_t transientBytes) {
-  const uint64_t alignment = getAlignment(room.space);
+  const uint64_t alignment = getAlignment(room.memory.space);
   std::optional<solve::PackedPlan> plan;
   auto getSeconds = [&] { return plan ? plan->plan.timeline.seconds : std::numeric_limits<double>::infinity(); };
   auto take = [&](solve::SolvedStep &step, uint64_t budget) {
@@ -136,7 +166,7 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const
   };
   if (const uint64_t least = entry.leastStagingBytes; least <= transientBytes) {
     // What lies in the other memory from step to step is moved in any case: its lanes choose, too.
-    if (least || findMoves(entry.step))
+    if (!findMoves(entry.step).empty())
       take(*entry.solved, transientBytes - least);
     else if (const solve::PackedPlan *found = entry.solved->plans.find(transientBytes))
       plan = *found;

@@ -1,7 +1,8 @@
 //===- PlanAssignStreams.cpp - copies between memories get lanes ----------===//
 //
-// 1. Stream 0 computes. What leaves the device goes on a stream of its own, and so does what comes back: a device has
-//    an engine for each. Instructions of a repeat stay together on stream 0, for there are no events in a repeat.
+// 1. Stream 0 computes. What leaves the device for another memory goes on a stream of its own, and so does what comes
+//    back: a device has an engine for each, and a file does not hold up memory of the host. Instructions of a repeat
+//    stay together on stream 0, for there are no events in a repeat.
 // 2. In the order of the text, each instruction waits for those of other streams that it must come after: the writers
 //    of what it reads, the writers and readers of what it overwrites. Vector clocks say what a stream knows already,
 //    so that no wait says again what another has said, and each event is needed.
@@ -14,7 +15,6 @@
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "llvm/ADT/StringMap.h"
 
-#include <array>
 #include <map>
 
 using namespace mlir;
@@ -95,7 +95,9 @@ public:
   unsigned getNumEvents() const { return events; }
 
 private:
-  enum class Lane : uint8_t { Compute, Away, Back };
+  /// From which memory to which.
+  using Lane = std::pair<plan::ArenaSpace, plan::ArenaSpace>;
+  static constexpr Lane computes{plan::ArenaSpace::Device, plan::ArenaSpace::Device};
 
   Lane getLane(Operation *op) const;
   void collect(Operation *op, int64_t rounds, SmallVectorImpl<Touch> &touches) const;
@@ -138,11 +140,8 @@ public:
 StreamAssignment::Lane StreamAssignment::getLane(Operation *op) const {
   auto copy = dyn_cast<plan::CopyOp>(op);
   if (!copy)
-    return Lane::Compute;
-  auto isOnDevice = [&](plan::SliceAttr slice) {
-    return spaces.lookup(slice.getArena().getValue()) == plan::ArenaSpace::Device;
-  };
-  return !isOnDevice(copy.getTarget()) ? Lane::Away : !isOnDevice(copy.getSource()) ? Lane::Back : Lane::Compute;
+    return computes;
+  return {spaces.lookup(copy.getSource().getArena().getValue()), spaces.lookup(copy.getTarget().getArena().getValue())};
 }
 
 /// Everything that an instruction touches, in all rounds of the repeats in it.
@@ -227,9 +226,7 @@ void StreamAssignment::visit(Operation *op, uint32_t stream) {
 
 LogicalResult StreamAssignment::run() {
   // Streams are numbered as lanes are met.
-  std::array<std::optional<uint32_t>, 3> streamOf;
-  uint32_t streams = 0;
-  streamOf[size_t(Lane::Compute)] = streams++;
+  std::map<Lane, uint32_t> streamOf{{computes, 0}};
   SmallVector<Operation *> instructions;
   for (Operation &op : program.getBlock()) {
     if (isa<plan::BufferOp>(op))
@@ -239,15 +236,15 @@ LogicalResult StreamAssignment::run() {
     if (!plan::isInstruction(&op))
       continue;
     instructions.push_back(&op);
-    if (std::optional<uint32_t> &stream = streamOf[size_t(getLane(&op))]; !stream)
-      stream = streams++;
+    streamOf.try_emplace(getLane(&op), uint32_t(streamOf.size()));
   }
+  const auto streams = uint32_t(streamOf.size());
   if (streams == 1)
     return success();
   clocks.assign(streams, SmallVector<uint32_t>(streams, 0));
   issued.resize(streams);
   for (Operation *op : instructions) {
-    const uint32_t stream = *streamOf[size_t(getLane(op))];
+    const uint32_t stream = streamOf.at(getLane(op));
     op->setAttr("stream", IntegerAttr::get(IntegerType::get(op->getContext(), 64), stream));
     visit(op, stream);
   }

@@ -157,10 +157,10 @@ StaticBytes PlanLayout::getStaticBytes() const {
   return bytes;
 }
 
-uint64_t PlanLayout::getOtherBytes() const {
+uint64_t PlanLayout::getBoundBytes(Space space) const {
   uint64_t bytes = 0;
   for (const Arena &arena : getBoundArenas())
-    bytes += arena.space == plan::ArenaSpace::Device ? 0 : arena.bytes;
+    bytes += arena.space == plan::ArenaSpace(space) ? arena.bytes : 0;
   return bytes;
 }
 

@@ -83,8 +83,8 @@ public:
   llvm::ArrayRef<Arena> getBoundArenas() const { return getArenas().take_front(numBound); }
   llvm::ArrayRef<Arena> getRuntimeArenas() const { return getArenas().drop_front(numBound); }
   StaticBytes getStaticBytes() const;
-  /// Bytes of bound tensors that lie in another memory than the device's.
-  uint64_t getOtherBytes() const;
+  /// Bytes of bound tensors that lie in a memory.
+  uint64_t getBoundBytes(Space space) const;
   /// The slice of a laid-out tensor, with value number `value`.
   plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
 

@@ -119,13 +119,13 @@ static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuil
 /// Creates the arenas of the memories that values are moved to.
 static void createOtherArenas(ArrayRef<func::FuncOp> entries, const TargetInfo &target,
                               llvm::function_ref<void(const PlanLayout::Arena &)> create) {
-  std::map<Space, uint64_t> largest;
+  LargestMoves largest;
   for (func::FuncOp entry : entries)
-    if (const auto moves = findMoves(entry))
-      largest[moves->first] = std::max(largest[moves->first], moves->second);
+    for (auto [space, bytes] : findMoves(entry))
+      largest[space] = std::max(largest[space], bytes);
   for (auto [space, bytes] : largest) {
     create({plan::ArenaRole::Transient, getSpaceName(space).str(), 0, 0, plan::ArenaSpace(space), getAlignment(space)});
-    if (const uint64_t staging = countStagingBytes(target, space, bytes))
+    if (const uint64_t staging = countStagingBytes(target, {{space, bytes}}))
       create({plan::ArenaRole::Staging, "staging", staging, 0, plan::ArenaSpace::Device, getAlignment(space)});
   }
 }

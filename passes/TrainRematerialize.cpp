@@ -5,7 +5,7 @@
 // 2. Each step is posed (Analysis/StepProblem) and solved (Solve/Fit). A
 //    schedule is taken only if its buffers, packed as plan-place will pack them,
 //    stay within the budget.
-// 3. With a budget for another memory, values may wait there instead (Offload).
+// 3. With budgets for other memories, values may wait in one of them instead (Offload), and tensors lie in any.
 // 4. The schedule becomes the step's order, with what runs again cloned. The
 //    step that was made is counted and packed once more: should it need more
 //    than its schedule, everything starts over with that much in reserve.
@@ -62,13 +62,13 @@ public:
       return;
     if (!solved)
       solved = makeSolvedSteps(withoutMethods);
-    FailureOr<SmallVector<OffloadRoom, 2>> rooms = OffloadRoom::list(getOperation(), target, hostBudget, diskBudget);
-    if (failed(rooms))
+    FailureOr<SmallVector<OffloadRoom, 2>> given = OffloadRoom::list(getOperation(), target, hostBudget, diskBudget);
+    if (failed(given))
       return signalPassFailure();
-    offloadRoom = rooms->empty() ? std::nullopt : std::optional(rooms->front());
+    rooms = std::move(*given);
     budgetBytes.reset();
-    if (offloadRoom && rematStrategy == "fit")
-      chooseRoom(*rooms);
+    if (!rooms.empty() && rematStrategy == "fit")
+      choosePlaces();
     if (failed(fitAll()))
       signalPassFailure();
     numRecomputed += totals.recomputed;
@@ -77,8 +77,10 @@ public:
   }
 
 private:
-  /// What the module takes with tensors in the other memory.
+  /// What the module takes with tensors in other memories.
   struct Trial {
+    /// Values wait in the first.
+    SmallVector<OffloadRoom, 2> rooms;
     TensorPlaces places;
     /// Of all entries; nothing: it does not fit, and needs so many bytes at least.
     std::optional<double> seconds = {};
@@ -94,11 +96,13 @@ private:
       return leastBytes < other.leastBytes;
     }
   };
-  Trial tryPlaces(ModuleOp given, const TensorPlaces &places, bool isRoomAsked);
-  /// Which parameters and optimizer state lie in the room where the step takes less time so, or fits so alone.
-  Trial choosePlaces(ModuleOp given);
-  /// Takes the memory with which the step takes the least time, and lets tensors lie there.
-  void chooseRoom(ArrayRef<OffloadRoom> rooms);
+  Trial tryPlaces(ModuleOp given, const TensorPlaces &places);
+  /// The best of what may lie in `tensorRooms`, each tensor in the first that has place for it, if that can be better
+  /// than `known`.
+  std::optional<Trial> tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms, const std::optional<Trial> &known);
+  /// Chooses the memory in which values wait and those in which parameters and optimizer state lie: where the step
+  /// takes the least time so, or fits so alone.
+  void choosePlaces();
   /// Fits every entry, with reserves until what was made stays within the budget.
   LogicalResult fitAll();
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
@@ -138,10 +142,10 @@ private:
   bool isTrial = false;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
-  /// Where values may wait besides; nothing: on the device alone.
-  std::optional<OffloadRoom> offloadRoom;
+  /// The other memories; values may wait in the first. None: everything is on the device.
+  SmallVector<OffloadRoom, 2> rooms;
   /// The same without what lies there all the time.
-  std::optional<OffloadRoom> roomLeft;
+  SmallVector<OffloadRoom, 2> roomsLeft;
 };
 
 } // namespace
@@ -200,20 +204,19 @@ void TrainRematerialize::restore(ModuleOp given) {
   getOperation().getBodyRegion().takeBody(given.getBodyRegion());
 }
 
-TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const TensorPlaces &places, bool isRoomAsked) {
+TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const TensorPlaces &places) {
   ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
   const DictionaryAttr attributes = getOperation()->getAttrDictionary();
   OwningOpRef<ModuleOp> moved = given.clone();
-  moveElsewhere(*moved, places, offloadRoom->space);
+  moveElsewhere(*moved, places);
   restore(*moved);
-  Trial trial{places};
+  Trial trial{rooms, places};
   isTrial = true;
   if (succeeded(fitAll())) {
     trial.seconds = totals.seconds;
     trial.isPlain = totals.extraSeconds <= 0;
-    if (isRoomAsked)
-      if (FailureOr<TensorNames> room =
-              findRoomOnDevice(totals.entries, getAnalysis<StepFacts>().getTable(), places.names);
+    if (!places.spaces.empty())
+      if (FailureOr<TensorNames> room = findRoomOnDevice(totals.entries, getAnalysis<StepFacts>().getTable(), places);
           succeeded(room))
         trial.onDevice = *room;
   } else if (std::optional<RefusedBudget> refused = getRefusedBudget(getOperation())) {
@@ -230,61 +233,105 @@ static bool hasLoops(ModuleOp module) {
       .wasInterrupted();
 }
 
-TrainRematerialize::Trial TrainRematerialize::choosePlaces(ModuleOp given) {
-  const std::vector<LastingTensor> tensors = listLastingTensors(given, offloadRoom->space);
-  TensorNames states, all;
-  uint64_t bytes = 0;
+/// Each tensor in the first room that has place for it, optimizer state before parameters.
+static TensorPlaces assignPlaces(ArrayRef<LastingTensor> tensors, ArrayRef<OffloadRoom> rooms, bool withParameters) {
+  TensorPlaces places;
+  auto left = llvm::map_to_vector(rooms, [](const OffloadRoom &room) { return room.bytes; });
   for (bool isState : {true, false})
     for (const LastingTensor &tensor : tensors)
-      if (tensor.isState == isState && tensor.bytes <= offloadRoom->bytes - bytes) {
-        bytes += tensor.bytes;
-        all.insert(tensor.name);
-        if (isState)
-          states.insert(tensor.name);
+      for (auto [room, bytes] : llvm::zip_equal(rooms, left)) {
+        const uint64_t needed = solve::alignTo(tensor.bytes, getAlignment(room.memory.space));
+        if (tensor.isState != isState || (!isState && !withParameters) || needed > bytes)
+          continue;
+        bytes -= needed;
+        places.spaces[tensor.name] = room.memory.space;
+        break;
       }
-  Trial best = tryPlaces(given, {}, /*isRoomAsked=*/false);
-  if (all.empty())
+  return places;
+}
+
+/// What may lie in the rooms: nothing, optimizer state, parameters too, and those in each round of loops.
+static std::vector<TensorPlaces> listPlaces(ModuleOp module, ArrayRef<LastingTensor> tensors,
+                                            ArrayRef<OffloadRoom> rooms) {
+  std::vector<TensorPlaces> places(1);
+  for (bool withParameters : {false, true})
+    if (TensorPlaces more = assignPlaces(tensors, rooms, withParameters); more != places.back())
+      places.push_back(std::move(more));
+  if (places.size() > 1 && hasLoops(module)) {
+    places.push_back(places.back());
+    places.back().entersLoops = true;
+  }
+  return places;
+}
+
+/// What steps take at least with tensors there: each is loaded once.
+static double countLeastSeconds(ArrayRef<LastingTensor> tensors, const TensorPlaces &places,
+                                ArrayRef<OffloadRoom> rooms) {
+  double most = 0;
+  for (const OffloadRoom &room : rooms) {
+    double lane = 0;
+    for (const LastingTensor &tensor : tensors)
+      if (auto place = places.spaces.find(tensor.name);
+          place != places.spaces.end() && place->second == room.memory.space)
+        lane += room.memory.lanes.back.getSeconds(tensor.bytes);
+    most = std::max(most, lane);
+  }
+  return most;
+}
+
+std::optional<TrainRematerialize::Trial> TrainRematerialize::tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms,
+                                                                    const std::optional<Trial> &known) {
+  const std::vector<LastingTensor> tensors = listLastingTensors(given);
+  std::optional<Trial> best;
+  for (const TensorPlaces &tried : listPlaces(given, tensors, tensorRooms)) {
+    if (best && best->isPlain)
+      return best;
+    if (known && known->seconds && countLeastSeconds(tensors, tried, rooms) >= *known->seconds)
+      continue;
+    if (Trial trial = tryPlaces(given, tried); !best || trial.isBetterThan(*best))
+      best = std::move(trial);
+  }
+  if (!best)
     return best;
-  auto take = [&](const TensorPlaces &places) {
-    if (best.isPlain || places == best.places)
-      return;
-    if (Trial other = tryPlaces(given, places, /*isRoomAsked=*/true); other.isBetterThan(best))
-      best = std::move(other);
-  };
-  take({states});
-  take({all});
-  if (hasLoops(given))
-    take({all, /*entersLoops=*/true});
   // What finds room on the device goes back there, as long as that takes no more time.
-  TensorPlaces fewer = best.places;
-  for (unsigned tries = 2; tries && !best.onDevice.empty(); --tries) {
-    fewer.names.set_subtract(best.onDevice);
-    Trial other = tryPlaces(given, fewer, /*isRoomAsked=*/true);
-    if (best.isBetterThan(other))
+  TensorPlaces fewer = best->places;
+  for (unsigned tries = 2; tries && !best->onDevice.empty(); --tries) {
+    fewer.spaces.remove_if([&](const auto &place) { return best->onDevice.contains(place.first); });
+    Trial other = tryPlaces(given, fewer);
+    if (best->isBetterThan(other))
       break;
     best = std::move(other);
   }
   return best;
 }
 
-void TrainRematerialize::chooseRoom(ArrayRef<OffloadRoom> rooms) {
-  if (rooms.size() == 1 && listLastingTensors(getOperation(), rooms.front().space).empty())
+void TrainRematerialize::choosePlaces() {
+  if (rooms.size() == 1 && listLastingTensors(getOperation()).empty())
     return;
+  if (rooms.size() == 2 && !rooms.front().isAsFastAs(rooms.back()))
+    std::swap(rooms.front(), rooms.back());
+  // What has place for everything leaves nothing to a slower one.
+  if (rooms.size() == 2 && rooms.front().isAsFastAs(rooms.back()) && rooms.front().holdsEverything(getOperation()))
+    rooms.pop_back();
   OwningOpRef<ModuleOp> given = getOperation().clone();
-  std::optional<Trial> best;
-  const OffloadRoom *chosen = nullptr;
-  for (const OffloadRoom &room : rooms) {
-    offloadRoom = room;
-    Trial trial = choosePlaces(*given);
-    if (!best || trial.isBetterThan(*best)) {
-      best = std::move(trial);
-      chosen = &room;
-    }
+  const SmallVector<OffloadRoom, 2> all = rooms;
+  // The faster memory alone comes first: without parameters and state in the other one.
+  std::optional<Trial> best = tryAll(*given, all.front(), std::nullopt);
+  auto tryMore = [&](ArrayRef<OffloadRoom> tensorRooms) {
     if (best->isPlain)
-      break;
+      return;
+    if (std::optional<Trial> trial = tryAll(*given, tensorRooms, best); trial && trial->isBetterThan(*best))
+      best = std::move(trial);
+  };
+  if (all.size() == 2) {
+    tryMore(all);
+    tryMore(all.back());
+    rooms = {all.back(), all.front()};
+    tryMore(all);
+    tryMore(all.back());
   }
-  offloadRoom = *chosen;
-  moveElsewhere(*given, best->places, chosen->space);
+  rooms = best->rooms;
+  moveElsewhere(*given, best->places);
   restore(*given);
 }
 
@@ -312,15 +359,17 @@ static std::string compareFigures(const solve::FittedSchedule &before, const sol
 
 /// What moves to another memory and back.
 static void noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan) {
-  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan, getAlignment(entry.otherSpace));
-  if (!times.loads)
+  const solve::LaneTimes times =
+      solve::simulateLanes(entry.problem.getGraph(), plan, getAlignment(entry.getWaitingSpace()));
+  if (!times.sum().loads)
     return;
-  remark << llvm::formatv(
-                "; {0} loads of {1} from space {2} and {3} stored there, which takes {4:F1} % more time by the "
-                "estimate",
-                times.loads, formatBytes(times.loadedBytes), getSpaceName(entry.otherSpace),
-                formatBytes(times.storedBytes),
-                100 * times.waitedSeconds / std::max(times.seconds - times.waitedSeconds, 1e-12))
+  for (auto [space, traffic] : llvm::zip(entry.spaces, times.memories))
+    if (traffic.loads)
+      remark << llvm::formatv("; {0} loads of {1} from space {2} and {3} stored there", traffic.loads,
+                              formatBytes(traffic.loadedBytes), getSpaceName(space), formatBytes(traffic.storedBytes))
+                    .str();
+  remark << llvm::formatv(", which takes {0:F1} % more time by the estimate",
+                          100 * times.waitedSeconds / std::max(times.seconds - times.waitedSeconds, 1e-12))
                 .str();
 }
 
@@ -363,7 +412,8 @@ double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::Fitte
                              << llvm::formatv(": takes +{0:F1} % by its lanes; no plan for this kernel graph in this "
                                               "order, with what lies in space {1} from step to step, takes less than "
                                               "+{2:F1} % at {3} ({4})",
-                                              percent(chosen.timeline.seconds - whole), getSpaceName(entry.otherSpace),
+                                              percent(chosen.timeline.seconds - whole),
+                                              llvm::join(llvm::map_range(entry.spaces, getSpaceName), " and "),
                                               percent(least.seconds), formatBytes(bytes), solve::describe(least))
                                     .str();
   return whole + least.seconds;
@@ -371,8 +421,8 @@ double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::Fitte
 
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (rematStrategy == "fit") {
-    if (roomLeft)
-      return chooseOffload(entry, *roomLeft, *solved, transientBytes);
+    if (!roomsLeft.empty())
+      return chooseOffload(entry, roomsLeft.front(), *solved, transientBytes);
     const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
     return found ? std::optional(*found) : std::nullopt;
   }
@@ -405,9 +455,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
     packed.arenaBytes = solve::packOnce(profile->getBuffers(), getPlanPacking()).arenaBytes;
-  uint64_t stagingBytes = entry.leastStagingBytes;
-  if (const auto moves = findMoves(entry.step))
-    stagingBytes = std::max(stagingBytes, countStagingBytes(target, moves->first, moves->second));
+  const uint64_t stagingBytes = std::max(entry.leastStagingBytes, countStagingBytes(target, findMoves(entry.step)));
   totals.arenaBytes = std::max(totals.arenaBytes, packed.arenaBytes);
   totals.stagingBytes = std::max(totals.stagingBytes, stagingBytes);
   packed.arenaBytes += stagingBytes;
@@ -419,16 +467,20 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   totals.loaded += chosen.timeline.loaded;
   totals.entries.push_back({entry.step, room.transientBytes - packed.arenaBytes});
   const bool isBounded = isOn(bound) && !isTrial;
-  if (roomLeft) {
-    const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen, getAlignment(entry.otherSpace));
-    StepEstimate{chosen.timeline.seconds,
-                 room.statics.sum() + packed.arenaBytes,
-                 offloadRoom->bytes - roomLeft->bytes + lanes.roomBytes,
-                 chosen.timeline.recomputed - chosen.timeline.loaded,
-                 lanes.loadedBytes,
-                 lanes.storedBytes,
-                 isBounded ? remarkLaneBound(entry, chosen, room.getUsableBytes(), room.sum()) : 0}
-        .set(entry.step);
+  if (!roomsLeft.empty()) {
+    const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen, getAlignment(entry.getWaitingSpace()));
+    const solve::LaneTraffic traffic = lanes.sum();
+    StepEstimate estimate{chosen.timeline.seconds, room.statics.sum() + packed.arenaBytes};
+    for (auto [all, left] : llvm::zip_equal(rooms, roomsLeft)) {
+      const uint64_t waiting = all.memory.space == entry.getWaitingSpace() ? lanes.roomBytes : 0;
+      (all.memory.space == Space::File ? estimate.fileBytes : estimate.pinnedBytes) = all.bytes - left.bytes + waiting;
+    }
+    estimate.recomputed = chosen.timeline.recomputed - chosen.timeline.loaded;
+    estimate.loadedBytes = traffic.loadedBytes;
+    estimate.storedBytes = traffic.storedBytes;
+    if (isBounded)
+      estimate.leastSeconds = remarkLaneBound(entry, chosen, room.getUsableBytes(), room.sum());
+    estimate.set(entry.step);
   }
   {
     InFlightDiagnostic remark = entry.step.emitRemark("@")
@@ -438,7 +490,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     noteMoves(remark, entry, chosen);
     noteLoops(remark, entry.problem, before, chosen);
   }
-  if (isBounded && !roomLeft)
+  if (isBounded && roomsLeft.empty())
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
@@ -453,17 +505,18 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (failed(layout) || failed(facts.update(target)))
     return failure();
   const StaticBytes statics = layout->getStaticBytes();
-  roomLeft = offloadRoom;
-  if (roomLeft) {
-    if (layout->getOtherBytes() > roomLeft->bytes)
-      return getOperation().emitError("parameters and optimizer state take ")
-             << formatBytes(layout->getOtherBytes()) << " of " << formatBytes(roomLeft->bytes) << " in space "
-             << getSpaceName(roomLeft->space);
-    roomLeft->bytes -= layout->getOtherBytes();
-  }
   CostModel costs = CostModel::get(target);
-  if (offloadRoom)
-    costs.moves = offloadRoom->costs;
+  roomsLeft = rooms;
+  for (OffloadRoom &room : roomsLeft) {
+    const uint64_t bound = layout->getBoundBytes(room.memory.space);
+    if (bound > room.bytes)
+      return getOperation().emitError("parameters and optimizer state take ")
+             << formatBytes(bound) << " of " << formatBytes(room.bytes) << " in space "
+             << getSpaceName(room.memory.space);
+    room.bytes -= bound;
+    if (bound || &room == roomsLeft.begin())
+      costs.memories.push_back(room.memory);
+  }
   uint64_t largest = 0;
   std::vector<PosedEntry> entries;
   std::vector<MemoryProfile> unfitted;
@@ -477,8 +530,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
-    if (offloadRoom && rematStrategy == "fit")
-      poseOffloads(entry, target, *offloadRoom, *solved);
+    for (const OtherMemory &memory : costs.memories)
+      entry.spaces.push_back(memory.space);
+    if (!rooms.empty() && rematStrategy == "fit")
+      poseOffloads(entry, target, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
     if (failed(profile))
@@ -491,17 +546,18 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     budgetBytes = size.resolve(statics.sum() + largest);
   const uint64_t bytes = *budgetBytes;
   Builder builder(&getContext());
-  if (offloadRoom)
-    getOperation()->setAttr(offloadBudgetAttrName, builder.getI64IntegerAttr(int64_t(offloadRoom->bytes)));
+  for (const OffloadRoom &room : rooms)
+    getOperation()->setAttr(OffloadRoom::getBudgetAttrName(room.memory.space),
+                            builder.getI64IntegerAttr(int64_t(room.bytes)));
   if (bytes < statics.sum()) {
-    if (roomLeft)
+    if (!rooms.empty())
       shareStaging(entries, 0);
     EntryStaging::setSmallest(entries);
     return refuseStatics(getOperation(), entries, bytes, statics);
   }
   getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
   const BudgetRoom room{bytes - statics.sum(), statics, reserve};
-  if (roomLeft)
+  if (!rooms.empty())
     shareStaging(entries, room.getUsableBytes());
   std::vector<solve::PackedPlan> plans;
   SmallVector<PosedEntry *> refused;

@@ -1,7 +1,7 @@
 //===- VerifyBudget.cpp - a plan stays within its budget ------------------===//
 //
 // Adds up the arenas of the device: what they hold is all that the runtime
-// allocates there. Then those in which values of a step wait in another memory, and state that lies there.
+// allocates there. Then, for each other memory, those in which values of a step wait, and tensors that lie there.
 //
 //===----------------------------------------------------------------------===//
 #include "Offload.h"
@@ -26,16 +26,19 @@ public:
   void runOnSteps() override {
     if (!noteMissingPlan(getOperation(), getArgument()))
       return;
-    for (auto module : getOperation().getOps<plan::ModuleOp>())
-      if (failed(check(module, deviceBudgetAttrName, [](plan::ArenaOp arena) { return isOnDevice(arena); })) ||
-          failed(check(module, offloadBudgetAttrName, [](plan::ArenaOp arena) {
-            return !isOnDevice(arena) && arena.getRole() <= plan::ArenaRole::Transient;
-          })))
+    for (auto module : getOperation().getOps<plan::ModuleOp>()) {
+      if (failed(check(module, deviceBudgetAttrName, [](plan::ArenaOp arena) { return isIn(arena, Space::Device); })))
         return signalPassFailure();
+      for (Space space : {Space::HostPinned, Space::File})
+        if (failed(check(module, OffloadRoom::getBudgetAttrName(space), [&](plan::ArenaOp arena) {
+              return isIn(arena, space) && arena.getRole() <= plan::ArenaRole::Transient;
+            })))
+          return signalPassFailure();
+    }
   }
 
 private:
-  static bool isOnDevice(plan::ArenaOp arena) { return arena.getSpace() == plan::ArenaSpace::Device; }
+  static bool isIn(plan::ArenaOp arena, Space space) { return arena.getSpace() == plan::ArenaSpace(space); }
 
   /// Adds up the arenas that a budget, an attribute of the module around the plan, is for.
   static LogicalResult check(plan::ModuleOp module, StringRef budgetName,

@@ -123,9 +123,11 @@ void StepProblem::addOperation(Operation &op, const Knowledge &known) {
     const bool isLasting = isa<BlockArgument>(source) || llvm::any_of(source.getUsers(), [](Operation *user) {
                              return user->hasTrait<OpTrait::IsTerminator>();
                            });
-    operation.runsOnce = isStore || !known.costs.moves || !isLasting;
+    const Space space = getSpace((isStore ? op.getResult(0) : op.getOperand(0)).getType());
+    operation.memory = getMemory(space, known.costs);
+    operation.runsOnce = isStore || operation.memory >= known.costs.memories.size() || !isLasting;
     if (!operation.runsOnce)
-      operation.seconds = known.costs.moves->back.getSeconds(getTensorBytes(op.getResult(0).getType()).value_or(0));
+      operation.seconds = graph.getCopySeconds(operation);
   }
   operations.push_back(&op);
   graph.operations.push_back(std::move(operation));
@@ -293,7 +295,20 @@ void StepProblem::addHandedOn(const FactsTable &facts) {
   }
 }
 
+/// The number of a memory in the graph. Copies to one without costs take no time.
+uint32_t StepProblem::getMemory(Space space, const CostModel &costs) {
+  const auto *known = llvm::find_if(costs.memories, [&](const OtherMemory &other) { return other.space == space; });
+  const auto number = uint32_t(known - costs.memories.begin());
+  if (number == graph.memories.size()) {
+    const solve::Lane free{0, std::numeric_limits<double>::infinity()};
+    graph.memories.push_back({free, free});
+  }
+  return number;
+}
+
 void StepProblem::poseBlock(const Knowledge &known) {
+  for (const OtherMemory &memory : known.costs.memories)
+    graph.memories.push_back(memory.lanes);
   addArguments();
   for (Operation &op : block->without_terminator())
     if (!StepStorage::isView(&op))
@@ -306,8 +321,8 @@ void StepProblem::poseBlock(const Knowledge &known) {
     if (op && !isa<RepeatInterface>(op))
       for (const std::shared_ptr<RerunForm> &form : known.facts.at(op).reruns)
         addRerun(op, *form, known.costs);
-  if (known.costs.moves && block->getParentOp() == step)
-    solve::addLoads(graph, known.costs.moves->away, known.costs.moves->back);
+  if (!known.costs.memories.empty() && block->getParentOp() == step)
+    solve::addLoads(graph);
   // In a round, whatever runs comes after its beginning.
   if (!operations.empty() && !operations.front())
     for (solve::StepOperation &rerun : graph.reruns)

@@ -52,22 +52,24 @@ FailureOr<PlacedStep> PlacedStep::get(OwningOpRef<ModuleOp> module, const Target
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
   StepFacts facts(*module);
-  if (failed(layout) || failed(facts.update(target)) || layout->getOtherBytes() > room.bytes)
+  if (failed(layout) || failed(facts.update(target)) || layout->getBoundBytes(room.memory.space) > room.bytes)
     return failure();
   CostModel costs = CostModel::get(target);
-  costs.moves = room.costs;
+  costs.memories.push_back(room.memory);
   auto train = module->lookupSymbol<func::FuncOp>("train");
   func::FuncOp step = train ? train : steps.front();
   FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), costs);
   if (failed(problem))
     return failure();
   PlacedStep placed(std::move(module), {step, std::move(*problem), nullptr},
-                    {room.space, room.bytes - layout->getOtherBytes(), room.costs}, layout->getStaticBytes().sum());
+                    {room.memory, room.bytes - layout->getBoundBytes(room.memory.space)},
+                    layout->getStaticBytes().sum());
   PosedEntry &entry = *placed.entry;
   entry.solved = &solved->get(entry.problem.getGraph());
   if (!entry.solved->front.isValid())
     return failure();
-  poseOffloads(entry, target, placed.room, *solved);
+  entry.spaces = {room.memory.space};
+  poseOffloads(entry, target, *solved);
   return placed;
 }
 
@@ -82,7 +84,7 @@ std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t
     plan = solve::findPrefetched(entry->solved->graph, entry->solved->front.getLargest(), bytes, getPlanPacking(),
                                  INFINITY);
   else if (strategy == solve::OffloadStrategy::Recompute)
-    plan = solve::findFastestLanes(*entry->solved, bytes, room.bytes, getAlignment(room.space), getPlanPacking(),
+    plan = solve::findFastestLanes(*entry->solved, bytes, room.bytes, getAlignment(room.memory.space), getPlanPacking(),
                                    INFINITY);
   else
     plan = entry->baselines->find(strategy, bytes, room.bytes, INFINITY);
@@ -94,15 +96,15 @@ std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t
 static std::vector<PlacedStep> listPlacedSteps(ModuleOp fitted, const TargetInfo &target, const OffloadRoom &room,
                                                std::shared_ptr<solve::SolvedSteps> solved) {
   std::vector<TensorPlaces> places(3);
-  for (const LastingTensor &tensor : listLastingTensors(fitted, room.space)) {
-    places[2].names.insert(tensor.name);
+  for (const LastingTensor &tensor : listLastingTensors(fitted)) {
+    places[2].spaces[tensor.name] = room.memory.space;
     if (tensor.isState)
-      places[1].names.insert(tensor.name);
+      places[1].spaces[tensor.name] = room.memory.space;
   }
   std::vector<PlacedStep> placed;
   for (const TensorPlaces &place : places) {
     OwningOpRef<ModuleOp> module = fitted.clone();
-    moveElsewhere(*module, place, room.space);
+    moveElsewhere(*module, place);
     if (FailureOr<PlacedStep> step = PlacedStep::get(std::move(module), target, room, solved); succeeded(step))
       placed.push_back(std::move(*step));
   }
@@ -149,6 +151,8 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
   };
   OtherMemoryTable table;
   table.flag = describeOtherMemory();
+  table.hasHost = !options.hostBudget.empty();
+  table.hasFile = !options.diskBudget.empty();
   table.smallestAloneBytes = smallestBytes;
   if (!plan(1))
     return failure();
@@ -186,7 +190,8 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
       if (!estimate)
         continue;
       row.deviceBytes = std::max(row.deviceBytes, estimate->deviceBytes);
-      row.otherBytes = std::max(row.otherBytes, estimate->otherBytes);
+      row.hostBytes = std::max(row.hostBytes, estimate->pinnedBytes);
+      row.fileBytes = std::max(row.fileBytes, estimate->fileBytes);
       // What trains is what the table is of.
       if (step.getSymName() != "train" && row.seconds > 0)
         continue;
@@ -212,12 +217,18 @@ void OtherMemoryTable::printText(llvm::raw_ostream &os, double wholeSeconds) con
   os << "with " << flag << "\n  smallest plan found  " << unit.text(smallestBytes) << " ("
      << llvm::format("%.1f %%", 100 * double(smallestBytes) / double(smallestAloneBytes)) << " of "
      << unit.text(smallestAloneBytes) << " without it)\n\n"
-     << "  --device-budget       needs  in the other memory  recomputed      loaded      stored     time\n";
-  for (const Row &row : rows)
-    os << llvm::format("  %15s  %10s  %19s  %10u  %10s  %10s  %+6.1f %%\n", unit.text(row.budgetBytes).c_str(),
-                       unit.text(row.deviceBytes).c_str(), unit.text(row.otherBytes).c_str(), row.recomputed,
-                       unit.text(row.loadedBytes).c_str(), unit.text(row.storedBytes).c_str(),
+     << "  --device-budget       needs" << (hasHost ? "     on host" : "") << (hasFile ? "   in a file" : "")
+     << "  recomputed      loaded      stored     time\n";
+  for (const Row &row : rows) {
+    os << llvm::format("  %15s  %10s", unit.text(row.budgetBytes).c_str(), unit.text(row.deviceBytes).c_str());
+    if (hasHost)
+      os << llvm::format("  %10s", unit.text(row.hostBytes).c_str());
+    if (hasFile)
+      os << llvm::format("  %10s", unit.text(row.fileBytes).c_str());
+    os << llvm::format("  %10u  %10s  %10s  %+6.1f %%\n", row.recomputed, unit.text(row.loadedBytes).c_str(),
+                       unit.text(row.storedBytes).c_str(),
                        wholeSeconds > 0 ? 100 * (row.seconds / wholeSeconds - 1) : 0);
+  }
   if (isCompared())
     printComparison(os, wholeSeconds);
   auto percent = [&](double seconds) { return wholeSeconds > 0 ? 100 * (seconds / wholeSeconds - 1) : 0; };
@@ -264,7 +275,8 @@ void OtherMemoryTable::printJson(llvm::json::OStream &json, double wholeSeconds)
       json.object([&] {
         json.attribute("budget_bytes", row.budgetBytes);
         json.attribute("device_bytes", row.deviceBytes);
-        json.attribute("other_bytes", row.otherBytes);
+        json.attribute("host_bytes", row.hostBytes);
+        json.attribute("file_bytes", row.fileBytes);
         json.attribute("recomputed", row.recomputed);
         json.attribute("loaded_bytes", row.loadedBytes);
         json.attribute("stored_bytes", row.storedBytes);

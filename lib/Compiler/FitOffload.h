@@ -18,12 +18,12 @@ namespace lowtide {
 /// Plans of all entries together, by budget; bytes are everything that the runtime allocates.
 struct OtherMemoryTable {
   struct Row {
-    uint64_t budgetBytes = 0, deviceBytes = 0, otherBytes = 0;
+    uint64_t budgetBytes = 0, deviceBytes = 0, hostBytes = 0, fileBytes = 0;
     /// Of @train, or the first entry: by the estimate with its lanes.
     double seconds = 0;
     unsigned recomputed = 0;
     uint64_t loadedBytes = 0, storedBytes = 0;
-    /// No plan of its kernels in their order takes less with what lies in the other memory where it is; 0: not asked.
+    /// No plan of its kernels in their order takes less with what lies in other memories where it is; 0: not asked.
     double leastSeconds = 0;
     /// By strategy (solve::offloadStrategyNames): the least that its plans take within the same budgets, wherever
     /// parameters and optimizer state lie; nothing: it has none. Empty: not asked.
@@ -31,6 +31,8 @@ struct OtherMemoryTable {
   };
 
   std::string flag; ///< "--disk-budget=100GiB"
+  /// Which memories it names.
+  bool hasHost = false, hasFile = false;
   uint64_t smallestBytes = 0, smallestAloneBytes = 0;
   std::vector<Row> rows;
 

@@ -15,7 +15,7 @@
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=86MiB host-budget=40MiB disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan | FileCheck %s --check-prefix=PINNED
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=40MiB" | lowtide-opt --profile-memory | FileCheck %s
 
-// CHECK: module attributes {train.device_budget = 37748736 : i64, train.offload_budget = 41943040 : i64
+// CHECK: module attributes {train.device_budget = 37748736 : i64, train.disk_budget = 41943040 : i64
 // CHECK: %[[M:[a-z0-9]+]]: tensor<4096x256xf32, #train.space<file>> {train.binding = #train.state<"w.momentum">}
 // CHECK: %[[A:.*]] = nn.dot
 // CHECK-NEXT: %[[STORED:.*]] = train.move %[[A]] : tensor<4096x256xf32> to tensor<4096x256xf32, #train.space<file>>

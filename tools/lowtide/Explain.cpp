@@ -9,6 +9,7 @@
 #include "lowtide/Report/Report.h"
 #include "lowtide/Support/NameList.h"
 #include "lowtide/Support/StableSort.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -80,24 +81,28 @@ void Explanation::sumMoves() {
     unsigned stores = 0, loads = 0;
     uint64_t stored = 0, loaded = 0;
   };
-  Sum waiting, lasting;
-  llvm::StringSet<> names;
+  struct Memory {
+    Sum waiting, lasting;
+    llvm::StringSet<> names;
+  };
+  llvm::MapVector<llvm::StringRef, Memory> memories;
   for (const Move &move : entry.moves) {
-    Sum &sum = move.binding.empty() ? waiting : lasting;
+    Memory &memory = memories[move.space];
+    Sum &sum = move.binding.empty() ? memory.waiting : memory.lasting;
     (move.isStore ? sum.stores : sum.loads) += 1;
     (move.isStore ? sum.stored : sum.loaded) += entry.tensors[move.tensor].bytes;
     if (!move.binding.empty())
-      names.insert(move.binding);
+      memory.names.insert(move.binding);
   }
-  if (entry.moves.empty())
-    return;
-  const std::string &space = entry.moves.front().space;
-  os << "  stored in space " << space << ": " << waiting.stores << " tensors, " << formatBytes(waiting.stored)
-     << "; loaded " << waiting.loads << " times, " << formatBytes(waiting.loaded) << "\n";
-  if (lasting.loads || lasting.stores)
-    os << "  there from step to step: " << names.size() << " tensors; loaded " << lasting.loads << " times, "
-       << formatBytes(lasting.loaded) << ", and stored " << lasting.stores << " times, " << formatBytes(lasting.stored)
-       << "\n";
+  for (const auto &[space, memory] : memories) {
+    const Sum &waiting = memory.waiting, &lasting = memory.lasting;
+    os << "  stored in space " << space << ": " << waiting.stores << " tensors, " << formatBytes(waiting.stored)
+       << "; loaded " << waiting.loads << " times, " << formatBytes(waiting.loaded) << "\n";
+    if (lasting.loads || lasting.stores)
+      os << "  there from step to step: " << memory.names.size() << " tensors; loaded " << lasting.loads << " times, "
+         << formatBytes(lasting.loaded) << ", and stored " << lasting.stores << " times, "
+         << formatBytes(lasting.stored) << "\n";
+  }
 }
 
 void Explanation::summary() {

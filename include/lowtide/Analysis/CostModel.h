@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Interfaces/SpaceInterface.h"
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Solve/Model/Timeline.h"
 #include "mlir/IR/Operation.h"
 
 namespace lowtide {
 
-/// The ways to another memory and back: a lane each, of copies one after the other.
-struct MoveCosts {
-  solve::Lane away, back;
+/// A memory besides the device's, and the ways to it and back.
+struct OtherMemory {
+  Space space;
+  solve::MemoryLanes lanes;
 };
 
 /// How values of a target go from one of its memories ("device", "host", "file") to another. A target whose row states
@@ -28,8 +30,8 @@ struct CostModel {
   /// Floating-point operations per second of library calls and of generated
   /// kernels; bytes per second of memory; seconds to start an instruction.
   double libraryFlops, kernelFlops, bytesPerSecond, launchSeconds;
-  /// Where values may wait in another memory; nothing: they stay on the device.
-  std::optional<MoveCosts> moves = {};
+  /// Memories besides the device's; values may wait in the first. None: they stay on the device.
+  llvm::SmallVector<OtherMemory, 2> memories = {};
 
   /// The rates that a target is planned with.
   static CostModel get(const TargetInfo &target);

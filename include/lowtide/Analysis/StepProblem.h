@@ -95,6 +95,7 @@ private:
   /// The number of a root; one from outside becomes an argument.
   uint32_t getNumber(mlir::Value root);
   uint32_t addValue(mlir::Value value, int32_t producer, bool placed);
+  uint32_t getMemory(Space space, const CostModel &costs);
   void addArguments();
   void addOperation(mlir::Operation &op, const Knowledge &known);
   void addLoop(mlir::Operation &op, const Knowledge &known);

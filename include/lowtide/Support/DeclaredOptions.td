@@ -423,7 +423,7 @@ def DeviceBudgetOption : DeclaredOption<"device-budget", Text, "",
 }
 def HostBudgetOption : DeclaredOption<"host-budget", Text, "",
   "Bytes of pinned host memory in which values of a GPU's step may wait: 32GiB. Needs --device-budget; with "
-  "--disk-budget, too, the one of the two is used with which the step takes less time", "byteCount"> {
+  "--disk-budget, too, what this memory has no room for may wait in the file", "byteCount"> {
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }

@@ -14,7 +14,7 @@ StepGraph withBodies(const StepGraph &graph, std::span<const FittedSchedule> bod
   plain.operations = graph.operations;
   plain.reruns = graph.reruns;
   plain.alignment = graph.alignment;
-  plain.away = graph.away, plain.back = graph.back;
+  plain.memories = graph.memories;
   for (size_t i = 0; i < graph.loops.size(); ++i) {
     const StepLoop &loop = graph.loops[i];
     const Timeline &round = bodies[i].timeline;

@@ -64,8 +64,7 @@ std::vector<double> listSeconds(const StepGraph &graph, const FittedSchedule &pl
 
 } // namespace
 
-void addLoads(StepGraph &graph, const Lane &away, const Lane &back) {
-  graph.away = away, graph.back = back;
+void addLoads(StepGraph &graph) {
   for (StepOperation &operation : graph.operations)
     for (uint32_t result : operation.kind == Kind::Computes ? operation.writes : std::vector<uint32_t>()) {
       const StepValue &value = graph.values[result];
@@ -74,9 +73,9 @@ void addLoads(StepGraph &graph, const Lane &away, const Lane &back) {
       StepOperation load;
       load.writes = {result};
       load.overwrites.resize(1);
-      load.seconds = back.getSeconds(value.bytes);
       load.isForward = operation.isForward;
       load.kind = Kind::Loads;
+      load.seconds = graph.getCopySeconds(load);
       operation.loads.push_back(uint32_t(graph.reruns.size()));
       graph.reruns.push_back(std::move(load));
     }
@@ -90,35 +89,48 @@ double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan) {
   return seconds;
 }
 
-/// Without the room in the other memory.
+LaneTraffic LaneTimes::sum() const {
+  LaneTraffic all;
+  for (const LaneTraffic &memory : memories) {
+    all.storedBytes += memory.storedBytes;
+    all.loadedBytes += memory.loadedBytes;
+    all.loads += memory.loads;
+  }
+  return all;
+}
+
+/// Without the room for what waits.
 static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays) {
   LaneTimes times;
+  times.memories.resize(graph.memories.size());
   std::vector<uint32_t> leavesAt(graph.values.size(), none);
   for (const Stay &stay : stays)
     leavesAt[stay.value] = stay.begin;
   const std::vector<double> seconds = listSeconds(graph, plan);
   // When a value is there; when a stored one has left.
   std::vector<double> thereAt(graph.values.size(), 0), leftAt(graph.values.size(), 0);
-  double compute = 0, away = 0, back = 0;
+  // When each lane is free.
+  double compute = 0;
+  std::vector<double> away(graph.memories.size(), 0), back = away;
   for (uint32_t now = 0; now < plan.schedule.size(); ++now) {
     const uint32_t op = plan.schedule[now];
     const StepOperation &operation = graph.at(op);
     if (operation.kind == Kind::Loads) {
       const uint32_t value = operation.writes.front();
-      const uint64_t bytes = graph.values[value].bytes;
-      back = std::max({back, compute, leftAt[value]}) + graph.back.getSeconds(bytes);
-      thereAt[value] = back;
-      times.loadedBytes += bytes;
-      ++times.loads;
+      double &lane = back[operation.memory];
+      lane = std::max({lane, compute, leftAt[value]}) + graph.getCopySeconds(operation);
+      thereAt[value] = lane;
+      times.memories[operation.memory].loadedBytes += graph.values[value].bytes;
+      ++times.memories[operation.memory].loads;
       continue;
     }
-    auto store = [&](uint32_t value) {
-      away = std::max(away, thereAt[value]) + graph.away.getSeconds(graph.values[value].bytes);
-      leftAt[value] = away;
-      times.storedBytes += graph.values[value].bytes;
+    auto store = [&](uint32_t value, uint32_t memory, double takes) {
+      away[memory] = std::max(away[memory], thereAt[value]) + takes;
+      leftAt[value] = away[memory];
+      times.memories[memory].storedBytes += graph.values[value].bytes;
     };
     if (operation.kind == Kind::Stores) {
-      store(operation.reads.front());
+      store(operation.reads.front(), operation.memory, graph.getCopySeconds(operation));
       continue;
     }
     double start = compute;
@@ -132,10 +144,13 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
     for (uint32_t value : operation.writes) {
       thereAt[value] = compute;
       if (leavesAt[value] == now)
-        store(value);
+        store(value, 0, graph.getStoreSeconds(value));
     }
   }
-  times.seconds = std::max({compute, away, back});
+  times.seconds = compute;
+  for (const auto *lanes : {&away, &back})
+    for (double lane : *lanes)
+      times.seconds = std::max(times.seconds, lane);
   times.waitedSeconds += times.seconds - compute;
   return times;
 }
@@ -165,15 +180,16 @@ std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
     bool isChanged = false;
     for (StepOperation &operation : offload.operations) {
       if (operation.kind == Kind::Loads && !operation.runsOnce) {
-        operation.seconds = prices.share * graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
+        operation.seconds = prices.share * graph.getCopySeconds(operation);
         isChanged |= prices.share != 1;
       }
       if (operation.loads.empty())
         continue;
       double price = 0;
       for (uint32_t load : operation.loads) {
-        const uint64_t bytes = graph.values[graph.reruns[load].writes.front()].bytes;
-        offload.reruns[load].seconds = prices.share * (graph.away.getSeconds(bytes) + graph.back.getSeconds(bytes));
+        const StepOperation &copy = graph.reruns[load];
+        offload.reruns[load].seconds =
+            prices.share * (graph.getStoreSeconds(copy.writes.front()) + graph.getCopySeconds(copy));
         price += offload.reruns[load].seconds;
       }
       // What cannot run again has no other way.
@@ -258,18 +274,18 @@ static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, 
   std::vector<uint64_t> live = plan.timeline.live;
   // Before which instruction each load goes.
   std::vector<std::vector<uint32_t>> before(length + 1);
-  double laneFree = begin[length];
+  std::vector<double> laneFree(graph.memories.size(), begin[length]);
   for (uint32_t i = uint32_t(length); i-- > 0;) {
-    if (graph.at(plan.schedule[i]).kind != Kind::Loads)
+    const StepOperation &load = graph.at(plan.schedule[i]);
+    if (load.kind != Kind::Loads)
       continue;
-    const uint32_t value = graph.at(plan.schedule[i]).writes.front();
+    const uint32_t value = load.writes.front();
     const uint64_t bytes = graph.size(value);
     const uint32_t reader = firstRead[i] == none ? i : firstRead[i];
-    const double end = std::min(begin[reader], laneFree),
-                 start = end - graph.back.getSeconds(graph.values[value].bytes);
+    const double end = std::min(begin[reader], laneFree[load.memory]), start = end - graph.getCopySeconds(load);
     // The store takes its time, too.
     const bool isReload = storedAt[value] != none;
-    const double left = isReload ? begin[storedAt[value] + 1] + graph.away.getSeconds(graph.values[value].bytes) : 0;
+    const double left = isReload ? begin[storedAt[value] + 1] + graph.getStoreSeconds(value) : 0;
     uint32_t at = i;
     while (at > floor[i] && (!isReload || at > storedAt[value] + 1) && begin[at] > std::max(start, left) &&
            live[at - 1] + bytes <= peakBytes)
@@ -277,7 +293,7 @@ static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, 
     for (uint32_t position = at; position < i; ++position)
       live[position] += bytes;
     before[at].push_back(i);
-    laneFree = std::max(start, 0.0);
+    laneFree[load.memory] = std::max(start, 0.0);
   }
   Schedule schedule;
   schedule.reserve(length);
@@ -297,15 +313,15 @@ static bool hasCopies(const StepGraph &graph, const FittedSchedule &plan) {
 }
 
 double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
-  double back = 0, away = 0;
+  // Loads and stores of each memory.
+  std::vector<double> lanes(2 * graph.memories.size(), 0);
   for (uint32_t op : plan.schedule)
-    if (const StepOperation &operation = graph.at(op); operation.kind == Kind::Loads)
-      back += graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
-    else if (operation.kind == Kind::Stores)
-      away += graph.away.getSeconds(graph.values[operation.reads.front()].bytes);
+    if (const StepOperation &copy = graph.at(op); copy.kind != Kind::Computes)
+      lanes[2 * copy.memory + (copy.kind == Kind::Stores)] += graph.getCopySeconds(copy);
   for (const Stay &stay : listStays(graph, plan.schedule))
-    away += graph.away.getSeconds(graph.values[stay.value].bytes);
-  return std::max({countComputeSeconds(graph, plan), back, away});
+    lanes[1] += graph.getStoreSeconds(stay.value);
+  lanes.push_back(countComputeSeconds(graph, plan));
+  return *std::max_element(lanes.begin(), lanes.end());
 }
 
 std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedSchedule &given, uint64_t budgetBytes) {

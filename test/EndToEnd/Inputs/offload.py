@@ -3,43 +3,7 @@
 Arguments: the folder of recorded models, a folder to work in.
 """
 
-import json
-import pathlib
-import re
-import subprocess
-import sys
-
-MODELS, WORK = (pathlib.Path(a) for a in sys.argv[1:3])
-MODEL = MODELS / "gpt-tiny"
-STEPS = 4
-
-
-def compile(name, *flags, entries="train", optimizer="adamw"):
-    done = subprocess.run(["lowtide", "compile", MODEL / "model.onnx", "-o", WORK / name, f"--optimizer={optimizer}", f"--entries={entries}", *flags],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return WORK / name
-
-
-def train(artifact, *flags, steps=STEPS):
-    """Losses, the bytes of what is saved, and the summary."""
-    home = artifact.with_suffix("")
-    subprocess.run(["lowtide-run", artifact, f"--data={MODEL / 'data.npz'}", f"--steps={steps}", "--quiet", "--poison", "--seed=3",
-                    f"--save={home}", "--overwrite", f"--summary={home}.json", *flags], check=True, capture_output=True)
-    summary = json.loads(pathlib.Path(f"{home}.json").read_text())
-    saved = {path.name: path.read_bytes() for path in sorted(home.rglob("*.safetensors"))}
-    assert saved, f"nothing saved in {home}"
-    return summary["losses"], saved, summary
-
-
-def compare(title, whole, moved, *flags):
-    losses, saved, before = train(whole, *flags)
-    others, again, summary = train(moved, *flags)
-    same = losses == others and saved == again and before.get("evaluations") == summary.get("evaluations")
-    step = summary.get("moved", {})
-    print(f"{title}: {'same' if same else 'different'}, {'moved' if step.get('from_device_bytes') and step.get('to_device_bytes') else 'nothing moved'}")
-    return summary
-
+from offload_trials import MODEL, WORK, compare, compile, places, train
 
 whole = compile("whole.tide", "--batch=8")
 state = compile("state.tide", "--batch=8", "--device-budget=1000000", "--disk-budget=1GiB")
@@ -58,13 +22,6 @@ losses, saved, _ = train(whole)
 train(state, steps=2)
 others, again, _ = train(state, f"--resume={state.with_suffix('')}", steps=2)
 print(f"resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
-
-
-def places(artifact):
-    """The arenas of the parameters by the plan: name → arena."""
-    told = subprocess.run(["lowtide", "explain", artifact, "*weight"], check=True, capture_output=True, text=True).stdout
-    return dict(re.findall(r"^param (\S+)\n.* of the arena (\S+), in every entry", told, re.MULTILINE))
-
 
 # Parameters, too, which other entries read there; from the file's values, and written back to the model.
 tight = ["--device-budget=730000", "--disk-budget=1GiB"]
@@ -120,7 +77,3 @@ train(file, steps=2)
 others, again, _ = train(file, f"--resume={file.with_suffix('')}", steps=2)
 print(f"cuda-emulated, in a file, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
 compare("cuda-emulated, in a file, scaled, clipped, in parts", kept, compile("gpu-parts-file.tide", *parts, "--device-budget=900000", "--disk-budget=1GiB"))
-# Of the two memories the one that is faster, or has room.
-for name, room, place in (("both", "1GiB", "host_pinned"), ("little", "4KiB", "file")):
-    both = compile(f"gpu-{name}.tide", *gpu, "--device-budget=600000", f"--host-budget={room}", "--disk-budget=1GiB")
-    print(f"--host-budget={room} --disk-budget=1GiB: {'as expected' if f'params_{place}' in places(both).values() else places(both)}")

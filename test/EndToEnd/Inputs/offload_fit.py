@@ -31,7 +31,7 @@ assert other["flag"] == ROOM and other["smallest_bytes_alone"] == table["entries
 smallest, first = other["smallest_bytes"], other["plans"][0]
 code, figures = compile(smallest)
 assert code == 0 and first["budget_bytes"] == smallest and figures["bytes"] == first["device_bytes"] <= smallest, (figures, first)
-assert figures["file_bytes"] == first["other_bytes"] > 0, (figures, first)
+assert figures["file_bytes"] == first["file_bytes"] > first["host_bytes"] == 0, (figures, first)
 code, figures = compile(smallest - 1)
 assert code == 4 and figures["refusal"]["smallest_bytes"] == smallest, (code, figures)
 print("the smallest plan is compiled, one byte less is refused")

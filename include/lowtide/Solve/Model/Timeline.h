@@ -59,6 +59,8 @@ struct StepOperation {
   /// they make was stored when it was made first. A load among `operations` brings what lies in the other memory before
   /// the step; it may run again.
   enum class Kind : uint8_t { Computes, Stores, Loads } kind = Kind::Computes;
+  /// Of stores and loads: the number in the graph's `memories` of the memory that they reach.
+  uint32_t memory = 0;
 
   bool operator==(const StepOperation &other) const = default;
 };
@@ -69,6 +71,13 @@ struct Lane {
 
   double getSeconds(uint64_t bytes) const { return latencySeconds + double(bytes) / bytesPerSecond; }
   bool operator==(const Lane &other) const = default;
+};
+
+/// The two lanes of another memory: stores pass `away`, loads `back`.
+struct MemoryLanes {
+  Lane away = {}, back = {};
+
+  bool operator==(const MemoryLanes &other) const = default;
 };
 
 struct StepLoop;
@@ -86,14 +95,25 @@ struct StepGraph {
   std::vector<StepLoop> loops;
   /// Every buffer begins at a multiple of it: a power of two.
   uint64_t alignment = 64;
-  /// Of stores, and of loads.
-  Lane away = {}, back = {};
+  /// Other memories that copies reach. Values of the step wait in the first: what `loads` of operations bring back.
+  std::vector<MemoryLanes> memories = {};
 
   uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
   const StepOperation &at(uint32_t op) const {
     return op < operations.size() ? operations[op] : reruns[op - operations.size()];
   }
   uint64_t workspace(uint32_t op) const { return (at(op).workspaceBytes + alignment - 1) & ~(alignment - 1); }
+  /// What a store or a load takes of its lane; in a memory without lanes nothing.
+  double getCopySeconds(const StepOperation &copy) const {
+    const bool isStore = copy.kind == StepOperation::Kind::Stores;
+    const uint64_t bytes = values[isStore ? copy.reads.front() : copy.writes.front()].bytes;
+    if (copy.memory >= memories.size())
+      return 0;
+    const MemoryLanes &lanes = memories[copy.memory];
+    return (isStore ? lanes.away : lanes.back).getSeconds(bytes);
+  }
+  /// The same of storing a value that waits until it is loaded.
+  double getStoreSeconds(uint32_t value) const { return memories.front().away.getSeconds(values[value].bytes); }
   bool operator==(const StepGraph &other) const;
 };
 

@@ -11,18 +11,28 @@
 
 namespace lowtide::solve {
 
-/// Adds a load to the graph for whatever is made in the transient arena and does not stay there to the end: copies take
-/// `away` to the other memory and `back`. Nothing is loaded before a graph of `listOffloadGraphs` says so.
-void addLoads(StepGraph &graph, const Lane &away, const Lane &back);
+/// Adds a load to the graph for whatever is made in the transient arena and does not stay there to the end, from the
+/// first of the graph's memories. Nothing is loaded before a graph of `listOffloadGraphs` says so.
+void addLoads(StepGraph &graph);
 
-/// What a schedule with loads takes on three lanes that each do one thing after the other: operations, stores, loads.
+/// What passes the lanes of one memory.
+struct LaneTraffic {
+  uint64_t storedBytes = 0, loadedBytes = 0;
+  uint32_t loads = 0;
+};
+
+/// What a schedule with loads takes on lanes that each do one thing after the other: operations, and the stores and the
+/// loads of each memory.
 struct LaneTimes {
   /// From the first instruction to the end of the last, and the part in which operations wait for copies.
   double seconds = 0, waitedSeconds = 0;
-  uint64_t storedBytes = 0, loadedBytes = 0;
-  uint32_t loads = 0;
-  /// Room in the other memory, with addresses that are multiples of its alignment.
+  /// In the order of the graph's memories.
+  std::vector<LaneTraffic> memories = {};
+  /// Room for what waits in the first memory, with addresses that are multiples of its alignment.
   uint64_t roomBytes = 0;
+
+  /// Of all memories together.
+  LaneTraffic sum() const;
 };
 
 /// What the operations of a schedule take, without its copies.
@@ -30,7 +40,7 @@ double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan);
 
 /// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
 /// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
-/// writes over stored bytes, when they have left. `roomAlignment`: of the other memory, a power of two.
+/// writes over stored bytes, when they have left. `roomAlignment`: of the memory in which values wait, a power of two.
 LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment);
 
 /// The step with loads for some of its operations in place of what runs again, for different prices of a load: from

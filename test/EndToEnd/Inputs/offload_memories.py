@@ -1,0 +1,24 @@
+"""Trains gpt-tiny for a GPU with pinned memory of the host and a file together, and compares with a step on the device.
+
+Arguments: the folder of recorded models, a folder to work in.
+"""
+
+import json
+
+from offload_trials import WORK, compare, compile, train
+
+gpu = ["--batch=4", "--target=cuda-emulated"]
+told = WORK / "figures.json"
+whole = compile("gpu.tide", *gpu, f"--figures={told}")
+# Batches and metrics pass through memory of the host in any case.
+exchanged = json.loads(told.read_text())["host_bytes"]
+for name, room, used in (("both", "1GiB", ["host"]), ("little", "4KiB", ["file"]), ("some", "200000", ["host", "file"])):
+    both = compile(f"gpu-{name}.tide", *gpu, "--device-budget=900000", f"--host-budget={room}", "--disk-budget=1GiB", f"--figures={told}")
+    figures = json.loads(told.read_text())
+    found = [place for place, least in (("host", exchanged), ("file", 0)) if figures[f"{place}_bytes"] > least]
+    print(f"--host-budget={room} --disk-budget=1GiB: {'as expected' if found == used else figures}")
+compare("cuda-emulated, in both", whole, both)
+losses, saved, _ = train(whole)
+train(both, steps=2)
+others, again, _ = train(both, f"--resume={both.with_suffix('')}", steps=2)
+print(f"cuda-emulated, in both, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")

@@ -280,7 +280,8 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
   for (const PosedEntry &entry : entries) {
     func::FuncOp step = entry.step;
     for (BlockArgument arg : step.getArguments())
-      if (auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
+      if (auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName));
+          facts && getSpace(arg.getType()) == Space::Device)
         tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
     least = std::max(least, solve::findLowerBound(entry.problem.getGraph()).bytes);
     largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);

@@ -2,6 +2,7 @@
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=17MiB host-budget=5MiB disk-budget=40MiB" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=17MiB host-budget=40MiB disk-budget=40MiB" | FileCheck %s --check-prefix=WIDE
 // RUN: not lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=17MiB host-budget=3MiB disk-budget=5MiB" 2>&1 | FileCheck %s --check-prefix=NARROW
+// RUN: not lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-rematerialize="device-budget=1MiB host-budget=5MiB disk-budget=40MiB" 2>&1 | FileCheck %s --check-prefix=STATICS
 
 // Pinned memory of the host has room for one of two momenta; the other one lies in the file. Each memory has lanes of
 // its own.
@@ -21,6 +22,11 @@
 // WIDE-COUNT-2: tensor<4096x256xf32, #train.space<host_pinned>> {train.binding = #train.state<
 
 // NARROW: error: {{.*}}cannot fit 17.00 MiB
+
+// What lies elsewhere is not what the device has no room for.
+// STATICS: error: cannot fit 1.00 MiB: parameters, optimizer state and batch alone are 12.00 MiB
+// STATICS: note: the largest of them: "x" of 4.00 MiB
+// STATICS-NOT: momentum
 
 func.func @train(%x: tensor<4096x256xf32> {train.binding = #train.batch<"x">},
                  %m: tensor<4096x256xf32> {train.binding = #train.state<"first.momentum">},

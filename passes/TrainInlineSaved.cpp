@@ -78,6 +78,7 @@ private:
   /// Of the op, or of the loop in this block that it is in.
   unsigned positionOf(Operation *op) { return positions.lookup(block.findAncestorOpInBlock(*op)); }
   unsigned lastRead(Value value);
+  bool isReadFrom(Value value, unsigned position);
   bool isKeptAnyway(Value value, nn::KernelOp reader);
   bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,
                Recipe &recipe);
@@ -103,17 +104,24 @@ unsigned SavedValues::lastRead(Value value) {
   return last;
 }
 
+/// Whether the op at `position` or one after it reads the value or a view of it.
+bool SavedValues::isReadFrom(Value value, unsigned position) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return isView(user) ? isReadFrom(user->getResult(0), position) : positionOf(user) >= position;
+  });
+}
+
 bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
   value = StepStorage::getRoot(value);
   if (value.getParentBlock() != &block)
     return true; // every round reads what is outside its loop
-  if (lastRead(value) >= positionOf(reader))
-    return true;
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument || argument.getOwner() != &step.getBody().front())
-    return false;
-  auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), bindingAttrName);
-  return binding && !isUpdated(binding.getBindingKind());
+  // An input of the step may have many readers: what is there all the time needs no look at them.
+  if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == &step.getBody().front()) {
+    auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), bindingAttrName);
+    if (binding && !isUpdated(binding.getBindingKind()))
+      return true;
+  }
+  return isReadFrom(value, positionOf(reader));
 }
 
 bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,

@@ -35,6 +35,8 @@ operands and sums are f32 in the compiler's text, saved activations are at most 
 record has it), losses differ from f32's.
 With --moments, --master=sr and the like, which store with loss, the first two losses are held to the band, later ones to a tenth of what the
 recorded run changed and the mean of the last quarter to 3 % of it (or to a hundredth of the loss); gradients are held as ever, final parameters and state are not.
+With --frozen-weights=int8, nf4 or fp8 the truth is the same step in f64 on a copy of the file whose matrices are the numbers that the
+codes stand for; the bands are those recorded.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst error / allowed of final parameters and state
 (each holds at 1.00 or less), bytes planned and allocated, the training step's arena over the most bytes that are alive
 in it at once (the check holds it to 1.01).
@@ -203,12 +205,17 @@ class Verdict:
 
 
 def judge_file(model, record, options, work):
+    from devkit import coded
+
     verdict = Verdict(model)
     start = time.monotonic()
     try:
+        record = coded.truth_of(model, record, options, work)
         judge_steps(model, record, options, work, verdict)
         if not verdict.ok:
             listen(model, record, options, verdict)
+    except Failure as failure:
+        verdict.state, verdict.note = "FAIL", str(failure)
     except (OSError, ValueError, KeyError) as error:
         verdict.state, verdict.note = "FAIL", f"{type(error).__name__}: {error}"
     verdict.seconds = time.monotonic() - start

@@ -38,6 +38,7 @@ def check_types(text, narrow):
 
 def judge(model, record, options, work, verdict):
     """Complaints; fills in the ratio of saved bytes."""
+    from devkit.coded import codec_of
     from devkit.judge import call, first_error, read_run
 
     narrow = options.precision.removeprefix("mixed-")
@@ -66,7 +67,9 @@ def judge(model, record, options, work, verdict):
         if peer and after > peer[0]:
             complaints.append(f"saved activations {after:,} bytes, PyTorch's autocast {peer[0]:,}")
 
-    wide = [f for f in flags if not f.startswith(("--precision", "--loss-scale", "--master"))]
+    # Codes of frozen weights stay, types in which products read them go.
+    narrows = lambda f: f.startswith(("--precision", "--loss-scale", "--master")) or (f.startswith("--frozen-weights=") and not codec_of([f]))  # noqa: E731
+    wide = [f for f in flags if not narrows(f)]
     artifact = work / "f32.tide"
     status, said = call([options.bin / "lowtide", "compile", model, "-o", artifact, *wide], work / "f32-compile.log")
     if status == 0:

@@ -333,6 +333,29 @@ Failure Compilation::makeGraph() {
   return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, options); }, FailureKind::BadInput);
 }
 
+/// A file has whole numbers: masters in halves are f32 ones there that products read with the same bits.
+static void storeMastersWhole(OptionValues &options) {
+  constexpr StringRef split = "split", whole = "whole";
+  if (options.master == split)
+    options.master = whole.str();
+  for (std::string &groups : options.groups) {
+    if (!StringRef(groups).contains(split))
+      continue;
+    SmallVector<std::string> rules;
+    for (StringRef rule : llvm::split(groups, ';')) {
+      auto [patterns, settings] = rule.rsplit(':');
+      SmallVector<std::string> items;
+      for (StringRef item : llvm::split(settings, ',')) {
+        auto [name, value] = item.split('=');
+        const bool isSplit = name.trim() == "master" && value.trim() == split;
+        items.push_back(isSplit ? (name + "=" + whole).str() : item.str());
+      }
+      rules.push_back((patterns + ":" + llvm::join(items, ",")).str());
+    }
+    groups = llvm::join(rules, ";");
+  }
+}
+
 Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, StringRef moments) {
   OptionValues stage = options;
   stage.microBatches = microBatches;
@@ -340,6 +363,8 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
     stage.precision = precision.str();
   if (!moments.empty())
     stage.moments = moments.str();
+  if (isModel())
+    storeMastersWhole(stage);
   Failure failure = run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },

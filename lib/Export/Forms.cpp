@@ -20,6 +20,7 @@ void lowtide::registerOnnxForms(DialectRegistry &registry) {
     attachContractionForms(context);
     attachPoolingForms(context);
     attachIndexingForms(context);
+    attachStorageForms(context);
   });
   registry.addExtension(+[](MLIRContext *context, train::TrainDialect *) { attachOptimizerForms(context); });
 }

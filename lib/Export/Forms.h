@@ -28,6 +28,7 @@ void attachReductionForms(mlir::MLIRContext *context);
 void attachContractionForms(mlir::MLIRContext *context);
 void attachPoolingForms(mlir::MLIRContext *context);
 void attachIndexingForms(mlir::MLIRContext *context);
+void attachStorageForms(mlir::MLIRContext *context);
 void attachOptimizerForms(mlir::MLIRContext *context);
 
 /// Zeros of `type` to which `updates` are added at `indices` (of equal shapes) along `axis`: 16-bit floats are added up

@@ -26,6 +26,7 @@ from onnx.reference import ReferenceEvaluator
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from devkit.record import Record, worst_loss  # noqa: E402
+from devkit.tensors import read_safetensors  # noqa: E402
 
 STEPS = 10
 DOES_NOT_FIT = 4  # docs/reference/exit-codes.md
@@ -350,6 +351,63 @@ def rewritten(binaries, models):
     return "" if whole == fitted else f"losses {whole} without and {fitted} with {REWRITES[0]}"
 
 
+HALVES = """
+func.func @forward(%x: tensor<{0}xf32> {{train.binding = #train.batch<"x">}}) -> (tensor<{0}xf32> {{train.binding = #train.output<"y">}}) {{
+  %half = nn.high_half %x : (tensor<{0}xf32>) -> tensor<{0}xbf16>
+  %y = nn.cast %half : tensor<{0}xbf16> -> tensor<{0}xf32>
+  return %y : tensor<{0}xf32>
+}}
+"""
+
+
+def rounded_away(binaries):
+    """What products read of an f32 master, by ONNX Runtime: the integer rule, ties away from zero, infinities, every size of number."""
+    random = numpy.random.default_rng(0)
+    high = numpy.arange(1 << 16, dtype=numpy.uint32) << 16
+    low = [high | part for part in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)] + [random.integers(0, 1 << 32, 1 << 16, dtype=numpy.uint32)]
+    bits = numpy.concatenate(low)
+    bits = bits[~numpy.isnan(bits.view("f4"))]
+    with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
+        text, path = pathlib.Path(scratch) / "halves.mlir", pathlib.Path(scratch) / "halves.onnx"
+        text.write_text(HALVES.format(len(bits)))
+        call(binaries / "lowtide", "compile", "--from=nn", text, "-o", path, "--emit=onnx-model", "--onnx-stage=nn")
+        checked(path)
+        found = Step.by_onnxruntime(path)({"x": bits.view("f4")})[0].view(numpy.uint32)
+    is_infinite = bits & 0x7FFFFFFF == 0x7F800000
+    wanted = numpy.where(is_infinite, bits, bits + 0x8000 & 0xFFFF0000)
+    wrong = numpy.flatnonzero(found != wanted)
+    return f"{len(wrong)} differ: {bits[wrong[0]]:#x} becomes {found[wrong[0]]:#x}, not {wanted[wrong[0]]:#x}" if len(wrong) else ""
+
+
+def with_split_master(binaries, model):
+    """Masters in halves are whole f32 ones in the file, of which products read the same bits: our own run's losses and parameters."""
+    complaints = []
+    record = Record(model.parent)
+    for flags in (["--precision=mixed-bf16", "--master=split"], ["--precision=bf16", "--master=split"], ["--precision=mixed-bf16", "--group=*.weight:master=split"]):
+        with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
+            path, artifact, saved = (pathlib.Path(scratch) / name for name in ("step.onnx", "step.tide", "saved"))
+            given = record.compiler_flags(model, ["--entries=train", *flags])
+            call(binaries / "lowtide", "compile", model, "-o", path, "--emit=onnx-model", *given)
+            checked(path)
+            step = Step(path, record.batch)
+            theirs, ours = train(step, record, STEPS), ran(binaries, model, record, STEPS, artifact, given)
+            call(binaries / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={STEPS}", f"--save={saved}", "-q")
+            held = read_safetensors(next(saved.glob("*/params.safetensors")))
+        if not numpy.allclose(theirs, ours, rtol=2**-8):
+            complaints.append(f"{' '.join(flags)}: losses {theirs}, our own {ours}")
+        masters = [name for name in held if step.kept.get(name) is not None and step.kept[name].dtype == numpy.float32]
+        fine = [name for name in masters if (step.kept[name].view(numpy.uint32) & 0xFFFF).any()]
+        # What is saved lies as the exporting framework has it. Where a gradient is all but zero, AdamW makes a step of its sign.
+        first = {i.name: onnx.numpy_helper.to_array(i) for i in step.model.graph.initializer}
+        turned = lambda a, b: min((a, a.T), key=lambda each: abs(each - b).max() if each.shape == b.shape else numpy.inf)  # noqa: E731
+        ended = {name: turned(step.kept[name], held[name]) for name in masters}
+        moved = {name: numpy.median(abs(step.kept[name] - first[name])) for name in masters}
+        off = [name for name in masters if numpy.median(abs(ended[name] - held[name])) > 0.1 * moved[name]]
+        if len(fine) < 2 or off or any(".low_half" in name for name in step.kept):
+            complaints.append(f"{' '.join(flags)}: f32 masters {masters}, of more than 16 bits {fine}, other numbers in {off}")
+    return "; ".join(complaints)
+
+
 def documented(binaries, models):
     """The program that the documentation shows, on the digits."""
     program = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "onnx-model.md").read_text(), re.S)[1]
@@ -389,7 +447,9 @@ def main():
         judge("imported step under a budget", rewritten, ROOT / "test" / "models")
         judge("imported step with loss scaling, clipping and 16 bits", with_other_numbers, ROOT / "test" / "models")
         judge("parts and pieces as loops", looped, ROOT / "test" / "models")
+        judge("halves away from zero", rounded_away)
         for name in ("mlp-digits/model.onnx", REWRITTEN):
+            judge(f"{name} split master", with_split_master, ROOT / "test" / "models" / name)
             judge(f"{name} native bf16", native, ROOT / "test" / "models" / name)
         judge("gpt-tiny training_info", with_training_info, ROOT / "test" / "models" / REWRITTEN)
         judge("mlp-digits training_info", with_training_info, ROOT / "test" / "models" / "mlp-digits" / "model.onnx")

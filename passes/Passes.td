@@ -76,6 +76,11 @@ def TrainAdapt : StepPass<"train-adapt", "::mlir::ModuleOp"> {
     same way. Convolutions get a convolution of `r` filters and one of single points, tables rows of `r` numbers and a
     product. Names, shapes and first values are PEFT's (LoRA). The attribute `train.adapters` lists the pairs.
 
+    With `dora` a layer also gets one magnitude m for each output, and a constant, the norm of what the weight has for it.
+    The output is multiplied with m / ‖W + scale · B · A‖, computed where the function begins; to the backward pass the
+    norm is a constant. Its square is ‖W‖² + scale · ⟨2 W Aᵀ + scale · B A Aᵀ, B⟩: no matrix of the weight's size is made.
+    Where the dropout draws, products are computed of the dropped input a second time, as in PEFT. Both start as the norms.
+
     All functions of the module get the same pairs, @forward alone the dropout.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];

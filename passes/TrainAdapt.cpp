@@ -41,8 +41,9 @@ struct Layer {
   std::string otherwise;     ///< no reads: what reads it instead
 };
 
-struct Pair {
-  Value a, b;
+/// What a layer gets; without magnitudes the last two are null.
+struct PairArguments {
+  Value a, b, magnitude, norm;
 };
 } // namespace
 
@@ -298,15 +299,19 @@ private:
         continue;
       if (failed(check(step, layer, *rule)))
         return failure();
-      Pair pair = addParameters(step, layer, *rule);
-      OpBuilder builder(&getContext());
+      const PairArguments arguments = addArguments(step, layer, *rule);
+      OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
+      nn::LowRankPair pair{arguments.a, arguments.b, rule->getScale()};
+      if (arguments.magnitude)
+        pair.ratio =
+            nn::computeRatio(builder, layer.reads.front(), layer.weight, pair, arguments.magnitude, arguments.norm);
       for (const nn::WeightRead &read : layer.reads) {
-        nn::addPair(builder, read, pair.a, pair.b, rule->getScale(),
+        nn::addPair(builder, read, pair,
                     [&](nn::Expr input) { return dropout.drop(input, sources.lookup(read.product), rule->dropout); });
       }
       ++pairs;
-      for (Value factor : {pair.a, pair.b})
-        added += cast<RankedTensorType>(factor.getType()).getNumElements();
+      for (Value trained : {arguments.a, arguments.b, arguments.magnitude})
+        added += trained ? cast<RankedTensorType>(trained.getType()).getNumElements() : 0;
     }
     numPairs += pairs;
     if (pairs)
@@ -342,8 +347,11 @@ private:
       error.attachNote() << "leave it out of --params, or out of --lora";
       return error;
     }
+    if (rule.isDecomposed && !argument)
+      return refuse() << "lora: dora starts from the norms of '" << layer.name
+                      << "', whose numbers the step unpacks from codes that the file holds";
     for (const nn::WeightRead &read : layer.reads) {
-      if (std::string reason = nn::refusePair(read); !reason.empty())
+      if (std::string reason = nn::refusePair(read, rule.isDecomposed); !reason.empty())
         return refuse() << "lora: '" << layer.name << "' " << reason;
       const int64_t most = nn::getLargestRank(read, weight);
       if (rule.rank > most) {
@@ -363,7 +371,7 @@ private:
     return success();
   }
 
-  Pair addParameters(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
+  PairArguments addArguments(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
     Builder b(&getContext());
     const nn::WeightRead &read = layer.reads.front();
     auto weight = cast<RankedTensorType>(layer.weight.getType());
@@ -373,10 +381,12 @@ private:
     // PEFT's: of a table B is drawn, else A, as PyTorch draws the weight of a linear layer.
     const int64_t fan = RankedTensorType::get(shapes.a, element).getNumElements() / rule.rank;
     const std::string drawn = isTable ? "normal:1" : "uniform:" + numberText(1.0 / std::sqrt(double(fan)));
-    auto add = [&](StringRef suffix, ArrayRef<int64_t> shape, StringRef init) {
+    auto add = [&](StringRef suffix, ArrayRef<int64_t> shape, StringRef init, bool isTrained = true) {
       StringAttr name = b.getStringAttr(layer.name + suffix);
-      Value value = train::appendArg(step, RankedTensorType::get(shape, element),
-                                     train::ParamAttr::get(&getContext(), name), NameLoc::get(name));
+      Attribute binding = train::ConstantAttr::get(&getContext(), name);
+      if (isTrained)
+        binding = train::ParamAttr::get(&getContext(), name);
+      Value value = train::appendArg(step, RankedTensorType::get(shape, element), binding, NameLoc::get(name));
       step.setArgAttr(step.getNumArguments() - 1, train::initAttrName, b.getStringAttr(init));
       return std::pair(value, name);
     };
@@ -398,8 +408,19 @@ private:
       facts.set("rslora", b.getUnitAttr());
     if (layer.sharesWeight)
       facts.set("shares_weight", b.getUnitAttr());
+    PairArguments result{a, c, {}, {}};
+    if (rule.isDecomposed) {
+      const SmallVector<int64_t> shape = nn::getMagnitudeShape(read, weight);
+      const int64_t outputs = RankedTensorType::get(shape, element).getNumElements();
+      auto [magnitude, nameM] = add(".lora_magnitude_vector", shape, train::normInit);
+      auto [norm, nameN] = add(".lora_weight_norm", {outputs}, train::normInit, /*isTrained=*/false);
+      facts.set("magnitude", nameM);
+      facts.set("norm", nameN);
+      facts.set("norm_of", facts.get("weight"));
+      result.magnitude = magnitude, result.norm = norm;
+    }
     adapters.insert({nameA, facts.getDictionary(&getContext())});
-    return {a, c};
+    return result;
   }
 
   /// A pattern that no product answers to is a mistake.

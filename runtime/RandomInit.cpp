@@ -5,6 +5,7 @@
 #include "runtime/Element.h"
 #include "runtime/Sha256.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -29,6 +30,18 @@ bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding) {
     if (source.name() == binding.name())
       return !source.random_init().empty() && source.initializer().empty();
   return false;
+}
+
+bool startsAsNorm(const plan::Plan &plan, const plan::Binding &binding) {
+  const auto &sources = plan.sources();
+  const auto &adapters = plan.adapters();
+  return std::any_of(sources.begin(), sources.end(),
+                     [&](const plan::ParameterSource &source) {
+                       return source.name() == binding.name() && source.random_init() == "norm";
+                     }) &&
+         std::any_of(adapters.begin(), adapters.end(), [&](const plan::Adapter &adapter) {
+           return adapter.magnitude() == binding.name() || adapter.norm() == binding.name();
+         });
 }
 
 Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint64_t begin,

@@ -15,6 +15,8 @@ uint64_t counterRandom(uint64_t seed, uint64_t counter);
 
 /// Whether the plan says from which random numbers a parameter starts: it is in no file of the model.
 bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding);
+/// Whether a tensor starts as the norms of a weight (initializeNorms).
+bool startsAsNorm(const plan::Plan &plan, const plan::Binding &binding);
 
 /// Fills a part of a parameter, from byte `begin` on, as ParameterSource.random_init says ("zeros", "ones",
 /// "normal:<std>", "uniform:<bound>"; absent: normal with 0.02). Element i depends on seed, name and i alone. A part

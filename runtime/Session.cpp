@@ -8,6 +8,7 @@
 #include "runtime/Halves.h"
 #include "runtime/RandomInit.h"
 #include "runtime/Schedule.h"
+#include "runtime/checkpoint/Adapters.h"
 
 #include <algorithm>
 #include <cstring>
@@ -191,6 +192,8 @@ Status Session::initialize(const BindOptions &options) {
   for (const Tensor &tensor : tensors) {
     const plan::Binding &binding = *tensor.binding;
     const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;
+    if (startsAsNorm(plan, binding))
+      continue;
     if ((isParam && options.randomInitAll) || ((isParam || isConstant) && !binding.from_image())) {
       if (!options.randomInit && !startsRandomly(plan, binding))
         return badInput(std::string("the artifact has no ") +
@@ -222,6 +225,8 @@ Status Session::initialize(const BindOptions &options) {
     }
     LOWTIDE_TRY(leave(tensor));
   }
+  // Once the weights are there.
+  LOWTIDE_TRY(initializeNorms(*this, /*withMagnitudes=*/true));
   return device_->upload();
 }
 

@@ -183,19 +183,12 @@ LogicalResult castLike(NodeView &n) {
   return success();
 }
 
-/// The same value, through which no gradient flows: an element that is read from a row that is not trained.
-Expr detached(NodeView &n, Expr x) {
-  Shape shape(x.shape()), longer(shape);
-  longer.push_back(1);
-  return nn::reshape(nn::gather(nn::reshape(x, longer), n.ints(Shape{0}), x.rank(), 0), shape);
-}
-
 LogicalResult passThrough(NodeView &n) {
   if (!n.has(0))
     return n.reject("operand 0 is missing");
   // The importer's note.
   if (n.hasAttr(detachedAttrName) && n.in(0) && isa<FloatType>(n.in(0).elementType())) {
-    n.set(0, detached(n, n.in(0)));
+    n.set(0, nn::detach(n.in(0)));
     return success();
   }
   n.results[0] = n.meaning(0);

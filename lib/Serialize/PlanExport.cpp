@@ -166,6 +166,9 @@ LogicalResult Exporter::adapter(DictionaryAttr fields) {
   to.set_dropout(real("dropout"));
   to.set_rslora(fields.contains("rslora"));
   to.set_shares_weight(fields.contains("shares_weight"));
+  to.set_magnitude(text("magnitude"));
+  to.set_norm(text("norm"));
+  to.set_norm_of(text("norm_of"));
   if (auto dim = fields.getAs<IntegerAttr>("input_dim"))
     to.set_input_dim(dim.getInt());
   return success();

@@ -375,6 +375,10 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
       fields.push_back(named("rslora", builder.getUnitAttr()));
     if (from.shares_weight())
       fields.push_back(named("shares_weight", builder.getUnitAttr()));
+    for (auto [name, text] : {std::pair("magnitude", &from.magnitude()), std::pair("norm", &from.norm()),
+                              std::pair("norm_of", &from.norm_of())})
+      if (!text->empty())
+        fields.push_back(named(name, builder.getStringAttr(*text)));
     adapters.push_back(builder.getDictionaryAttr(fields));
   }
   OwningOpRef<plan::ModuleOp> module = plan::ModuleOp::create(

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/data/Conversion.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -24,11 +25,15 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Dims = std::vector<int64_t>;
 
-/// A pair and its weight in a session; a weight of few bits is no tensor.
+/// A pair and its weight in a session; a weight of few bits is no tensor. Without magnitudes the last three are none.
 struct Pair {
   const plan::Adapter *facts = nullptr;
   Tensor weight, a, b;
+  Tensor magnitude, norm, normed;
   int64_t rank() const { return a.binding->dims(0); }
+  int64_t outputs() const { return b.binding->dims(0); }
+  /// Whether a stored weight is [inputs, outputs].
+  bool isInFirst() const { return facts->kind() != plan::Adapter::CONVOLUTION && facts->input_dim() == 0; }
 };
 
 Dims dimsOf(const plan::Binding &binding) { return {binding.dims().begin(), binding.dims().end()}; }
@@ -48,6 +53,26 @@ std::pair<Dims, Dims> pairDims(const plan::Adapter &adapter, const Dims &weight,
   return {{rank, weight[static_cast<size_t>(in)]}, {weight[static_cast<size_t>(1 - in)], rank}};
 }
 
+/// Whether magnitudes and norms are of the outputs of the pair, and of a weight that the pair fits.
+bool fitsMagnitudes(const Session &session, const Pair &pair) {
+  const int64_t outputs = pair.outputs();
+  Dims dims = {outputs};
+  if (outputs < 1 || dimsOf(*pair.norm.binding) != dims)
+    return false;
+  if (pair.facts->kind() == plan::Adapter::CONVOLUTION) {
+    dims.assign(static_cast<size_t>(pair.b.binding->dims_size()), 1);
+    dims[1] = outputs;
+  }
+  if (dimsOf(*pair.magnitude.binding) != dims)
+    return false;
+  const plan::ParameterSource *source = findSource(session.plan(), pair.normed.binding->name());
+  const bool isCoded = findCoded(session, pair.normed, source).has_value();
+  if (!isCoded && !isFloat(pair.normed.binding->dtype()))
+    return false;
+  auto [a, b] = pairDims(*pair.facts, isCoded ? codedDims(*source) : dimsOf(*pair.normed.binding), pair.rank());
+  return a == dimsOf(*pair.a.binding) && b == dimsOf(*pair.b.binding);
+}
+
 /// The pairs of a session; refuses a plan whose bindings do not fit what it says of them.
 Expected<std::vector<Pair>> findPairs(const Session &session) {
   std::map<std::string, Tensor> tensors;
@@ -58,13 +83,18 @@ Expected<std::vector<Pair>> findPairs(const Session &session) {
     auto bad = [&](const std::string &what) {
       return badInput("the plan's adapter of '" + printable(facts.module()) + "' " + what);
     };
-    Pair pair{&facts, {}, {}, {}};
-    for (auto [name, tensor] :
-         {std::pair(&facts.weight(), &pair.weight), std::pair(&facts.a(), &pair.a), std::pair(&facts.b(), &pair.b)}) {
-      if (name == &facts.weight() && name->empty())
+    Pair pair;
+    pair.facts = &facts;
+    const bool isDecomposed = !facts.magnitude().empty();
+    for (auto [name, tensor, isNeeded] :
+         {std::tuple(&facts.weight(), &pair.weight, !facts.weight().empty()), std::tuple(&facts.a(), &pair.a, true),
+          std::tuple(&facts.b(), &pair.b, true), std::tuple(&facts.magnitude(), &pair.magnitude, isDecomposed),
+          std::tuple(&facts.norm(), &pair.norm, isDecomposed),
+          std::tuple(&facts.norm_of(), &pair.normed, isDecomposed)}) {
+      if (!isNeeded)
         continue;
       auto found = tensors.find(*name);
-      if (found == tensors.end() || !isFloat(found->second.binding->dtype()))
+      if (found == tensors.end() || (tensor != &pair.normed && !isFloat(found->second.binding->dtype())))
         return bad("names '" + printable(*name) + "', which is no float tensor of the artifact");
       *tensor = found->second;
     }
@@ -73,15 +103,47 @@ Expected<std::vector<Pair>> findPairs(const Session &session) {
       const Dims a = dimsOf(*pair.a.binding), b = dimsOf(*pair.b.binding);
       if (facts.kind() != plan::Adapter::LINEAR || rank < 1 || a.size() != 2 || b.size() != 2 || b[1] != rank)
         return bad("is no pair of matrices of one rank");
-      pairs.push_back(pair);
-      continue;
+    } else {
+      auto [a, b] = pairDims(facts, dimsOf(*pair.weight.binding), rank);
+      if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
+        return bad("does not fit its weight " + describe(pair.weight.binding->dtype(), dimsOf(*pair.weight.binding)));
     }
-    auto [a, b] = pairDims(facts, dimsOf(*pair.weight.binding), rank);
-    if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
-      return bad("does not fit its weight " + describe(pair.weight.binding->dtype(), dimsOf(*pair.weight.binding)));
+    if (isDecomposed && !fitsMagnitudes(session, pair))
+      return bad("has magnitudes or norms that do not fit its outputs");
     pairs.push_back(pair);
   }
   return pairs;
+}
+
+/// ‖W‖ of each output of the weight that a pair is of.
+Expected<std::vector<double>> computeNorms(const Session &session, const Pair &pair) {
+  std::vector<double> norms(static_cast<size_t>(pair.outputs()));
+  const plan::ParameterSource *source = findSource(session.plan(), pair.normed.binding->name());
+  auto add = [&](uint64_t count, auto number) {
+    const uint64_t outputs = norms.size(), inputs = count / outputs;
+    for (uint64_t i = 0; i < count; ++i) {
+      const double value = number(i);
+      norms[pair.isInFirst() ? i % outputs : i / inputs] += value * value;
+    }
+  };
+  if (const std::optional<CodedTensor> coded = findCoded(session, pair.normed, source)) {
+    LOWTIDE_TRY(coded->bring(HostAccess::Read));
+    const std::vector<float> numbers = coded->decode();
+    add(numbers.size(), [&](uint64_t i) { return double(numbers[i]); });
+    LOWTIDE_TRY(session.leave(coded->codes));
+    LOWTIDE_TRY(session.leave(coded->scales));
+  } else {
+    LOWTIDE_TRY(pair.normed.bring(HostAccess::Read));
+    std::vector<uint8_t> room;
+    const std::span<const uint8_t> bytes = pair.normed.view(room);
+    const plan::DType dtype = pair.normed.binding->dtype();
+    const uint64_t size = elementBytes(dtype);
+    add(bytes.size() / size, [&](uint64_t i) { return loadElement(dtype, bytes.data() + i * size); });
+    LOWTIDE_TRY(session.leave(pair.normed));
+  }
+  for (double &norm : norms)
+    norm = std::sqrt(norm);
+  return norms;
 }
 
 /// The module of a parameter: all of its name but the last part.
@@ -152,7 +214,7 @@ Json configJson(const std::vector<Pair> &pairs, const std::set<std::string> &sav
   config["lora_alpha"] = numberJson(first.facts->alpha());
   config["lora_dropout"] = dropout;
   config["use_rslora"] = first.facts->rslora();
-  config["use_dora"] = false;
+  config["use_dora"] = !first.facts->magnitude().empty();
   config["bias"] = "none";
   config["init_lora_weights"] = true;
   config["inference_mode"] = true;
@@ -184,8 +246,10 @@ Status checkConfig(const std::vector<Pair> &pairs, const nlohmann::json &config,
   auto type = config.find("peft_type");
   if (type == config.end() || !type->is_string() || type->get<std::string>() != "LORA")
     return badInput("is of no LoRA adapter: peft_type is " + (type == config.end() ? "missing" : type->dump()), path);
-  if (isSet("use_dora"))
-    return Status(StatusCode::Unsupported, "is of a DoRA adapter, whose magnitudes the step does not have", path);
+  if (isSet("use_dora") != !pairs.front().facts->magnitude().empty())
+    return badInput(isSet("use_dora") ? "has magnitudes (use_dora), the artifact has none: compile with --lora='…,dora'"
+                                      : "has no magnitudes (use_dora), the artifact trains some: compile without dora",
+                    path);
   for (const Pair &pair : pairs) {
     const std::string &module = pair.facts->module();
     plan::Adapter theirs = *pair.facts;
@@ -220,7 +284,9 @@ Status writeAdapter(const Session &session, const std::string &folder) {
   std::set<std::string> ofPairs, saved;
   std::vector<SafetensorsEntry> entries;
   for (const Pair &pair : *pairs)
-    for (const Tensor *tensor : {&pair.a, &pair.b}) {
+    for (const Tensor *tensor : {&pair.a, &pair.b, &pair.magnitude}) {
+      if (!tensor->binding)
+        continue;
       const std::string &name = tensor->binding->name();
       entries.push_back(frameworkEntry(adapterPrefix + name, *tensor, findSource(plan, name)));
       ofPairs.insert(name);
@@ -271,6 +337,34 @@ Status loadAdapter(Session &session, const std::string &path, std::vector<std::s
   return loadAdapterTensors(session, isFolder ? (folder / adapterFiles[0]).string() : path, notes);
 }
 
+Status initializeNorms(const Session &session, bool withMagnitudes) {
+  const auto &adapters = session.plan().adapters();
+  if (std::all_of(adapters.begin(), adapters.end(), [](const plan::Adapter &each) { return each.magnitude().empty(); }))
+    return Status::ok();
+  Expected<std::vector<Pair>> pairs = findPairs(session);
+  if (!pairs)
+    return pairs.takeStatus();
+  for (const Pair &pair : *pairs) {
+    if (!pair.norm.binding)
+      continue;
+    Expected<std::vector<double>> norms = computeNorms(session, pair);
+    if (!norms)
+      return norms.takeStatus();
+    for (const Tensor *tensor : {&pair.norm, &pair.magnitude}) {
+      if (tensor == &pair.magnitude && !withMagnitudes)
+        continue;
+      const uint64_t size = elementBytes(tensor->binding->dtype());
+      std::vector<uint8_t> bytes(tensor->bytes());
+      for (size_t i = 0; i < norms->size(); ++i)
+        storeElement(tensor->binding->dtype(), bytes.data() + i * size, (*norms)[i]);
+      LOWTIDE_TRY(tensor->bring(HostAccess::Overwrite));
+      tensor->write(bytes.data());
+      LOWTIDE_TRY(session.leave(*tensor));
+    }
+  }
+  return Status::ok();
+}
+
 Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
   Expected<std::vector<Pair>> pairs = findPairs(session);
   if (!pairs)
@@ -287,16 +381,18 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
                                                  printable(pair.facts->weight()) +
                                                  "' without it, and would read the merged one. Use --save, and PEFT");
     const plan::Binding &binding = *pair.weight.binding;
-    for (const Tensor *tensor : {&pair.weight, &pair.a, &pair.b})
-      LOWTIDE_TRY(tensor->bring(HostAccess::Read));
+    for (const Tensor *tensor : {&pair.weight, &pair.a, &pair.b, &pair.magnitude})
+      if (tensor->binding)
+        LOWTIDE_TRY(tensor->bring(HostAccess::Read));
     MergedWeight result{&binding, pair.weight.read()};
     const std::vector<uint8_t> a = pair.a.read(), b = pair.b.read();
+    const std::vector<uint8_t> magnitudes = pair.magnitude.binding ? pair.magnitude.read() : std::vector<uint8_t>();
     const plan::DType dtype = binding.dtype(), pairType = pair.a.binding->dtype(), otherType = pair.b.binding->dtype();
     const uint64_t element = elementBytes(dtype), ofA = elementBytes(pairType), ofB = elementBytes(otherType);
-    const auto rank = static_cast<uint64_t>(pair.rank()), outs = static_cast<uint64_t>(pair.b.binding->dims(0));
+    const auto rank = static_cast<uint64_t>(pair.rank()), outs = static_cast<uint64_t>(pair.outputs());
     const uint64_t ins = pair.a.bytes() / ofA / rank;
     // Where an input and an output meet in the stored weight.
-    const bool isInFirst = pair.facts->kind() != plan::Adapter::CONVOLUTION && pair.facts->input_dim() == 0;
+    const bool isInFirst = pair.isInFirst();
     const double scale = adapterScale(*pair.facts, pair.rank());
     std::vector<double> row(ins);
     for (uint64_t out = 0; out < outs; ++out) {
@@ -306,10 +402,20 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
         for (uint64_t in = 0; in < ins; ++in)
           row[in] += factor * loadElement(pairType, a.data() + (r * ins + in) * ofA);
       }
+      auto at = [&](uint64_t in) {
+        return result.bytes.data() + (isInFirst ? in * outs + out : out * ins + in) * element;
+      };
+      double square = 0.0, factor = 1.0;
       for (uint64_t in = 0; in < ins; ++in) {
-        uint8_t *at = result.bytes.data() + (isInFirst ? in * outs + out : out * ins + in) * element;
-        storeElement(dtype, at, loadElement(dtype, at) + scale * row[in]);
+        row[in] = loadElement(dtype, at(in)) + scale * row[in];
+        square += row[in] * row[in];
       }
+      if (!magnitudes.empty()) {
+        const plan::DType type = pair.magnitude.binding->dtype();
+        factor = loadElement(type, magnitudes.data() + out * elementBytes(type)) / std::sqrt(square);
+      }
+      for (uint64_t in = 0; in < ins; ++in)
+        storeElement(dtype, at(in), factor * row[in]);
     }
     merged.push_back(std::move(result));
   }

@@ -21,18 +21,24 @@ inline constexpr const char *adapterPrefix = "base_model.model.";
 /// alpha / rank, or alpha / √rank; `rank` is the first dimension of the pair's A.
 double adapterScale(const plan::Adapter &adapter, int64_t rank);
 
-/// Writes both files into `folder`: the pairs, and the other tensors of modules in which something else is trained.
+/// Writes both files into `folder`: pairs and magnitudes, and the other tensors of modules in which something else is
+/// trained.
 Status writeAdapter(const Session &session, const std::string &folder);
+
+/// Sets the constants that are norms of weights (plan.Adapter.norm) to what the weights of a session have now, on the
+/// host, and `withMagnitudes` what is trained from there on.
+Status initializeNorms(const Session &session, bool withMagnitudes);
 
 /// Whether `path` is a folder, or a file of PEFT's name, that `loadAdapter` is to read.
 bool isAdapterPath(const std::string &path);
 /// Sets the pairs of a bound session to what PEFT's files hold (a folder with both, or adapter_model.safetensors
 /// alone), and what else is trained where it is there. Refuses pairs that the artifact lacks or has in another shape,
-/// and a configuration with another scale. Everything is looked at before anything is changed; `notes` says what was
-/// kept.
+/// and a configuration with another scale, or with magnitudes where there are none. Everything is looked at before
+/// anything is changed; `notes` says what was kept.
 Status loadAdapter(Session &session, const std::string &path, std::vector<std::string> &notes);
 
-/// A weight with its pair added, in the layout and type of its binding.
+/// A weight with its pair added, and its outputs of the magnitudes that are trained, in the layout and type of its
+/// binding.
 struct MergedWeight {
   const plan::Binding *binding;
   std::vector<uint8_t> bytes;

@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/InitialState.h"
 
+#include "runtime/RandomInit.h"
 #include "runtime/Verify.h"
 #include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
@@ -58,7 +59,7 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
   std::vector<Assignment> assignments;
   std::set<std::string> missing, kept, unused, pairs;
   for (const plan::Adapter &adapter : session.plan().adapters())
-    pairs.insert({adapter.a(), adapter.b()});
+    pairs.insert({adapter.a(), adapter.b(), adapter.magnitude()});
   const std::string prefix = isAdapter ? adapterPrefix : "";
   size_t converted = 0, encoded = 0;
   for (const auto &[name, array] : *arrays)
@@ -67,7 +68,7 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     const plan::Binding &binding = *tensor.binding;
     const plan::ParameterSource *source = findSource(session.plan(), binding.name());
     const bool isParameter = binding.kind() == plan::Binding::PARAM;
-    if ((!isParameter && !source) || isScales(source))
+    if ((!isParameter && (!source || startsAsNorm(session.plan(), binding))) || isScales(source))
       continue; // optimizer state begins as it does
     const HostArray *array = nullptr;
     std::vector<std::string> names = {binding.name()};
@@ -122,6 +123,7 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
                                  : restore(assignment.array, assignment.tensor, assignment.source));
     encoded += assignment.coded.has_value();
   }
+  LOWTIDE_TRY(initializeNorms(session, /*withMagnitudes=*/!isAdapter));
   LOWTIDE_TRY(session.upload());
   if (converted)
     notes.push_back(path + ": " + std::to_string(converted) + " tensors were converted to the artifact's type");

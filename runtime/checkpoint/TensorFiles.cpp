@@ -121,6 +121,7 @@ Status TensorFiles::restore(Session &session) const {
       LOWTIDE_TRY(coded ? rt::restore(*array, *coded, *source) : rt::restore(*array, tensor, source));
       LOWTIDE_TRY(session.leave(tensor));
     }
+  LOWTIDE_TRY(initializeNorms(session, /*withMagnitudes=*/false));
   return session.upload();
 }
 

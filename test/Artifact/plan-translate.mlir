@@ -10,10 +10,11 @@
 // RUN: not lowtide-translate --export-plan < %t.huge.mlir 2>&1 | FileCheck %s --check-prefix=RESULTS
 // RESULTS: :{{[0-9]+}}:{{[0-9]+}}: error: no operation has as many results
 
-// CHECK: plan.module attributes {adapters = [{a = "w.lora_A.weight", alpha = 8.000000e+00 : f64, b = "w.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "convolution", module = "w", rslora, shares_weight, weight = "w"}]
+// CHECK: plan.module attributes {adapters = [{a = "w.lora_A.weight", alpha = 8.000000e+00 : f64, b = "w.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "convolution", magnitude = "w.lora_magnitude_vector", module = "w", norm = "w.lora_weight_norm", norm_of = "w.codes", rslora, shares_weight, weight = "w"}]
 plan.module attributes {format_version = 3 : i64,
     adapters = [{module = "w", kind = "convolution", weight = "w", a = "w.lora_A.weight", b = "w.lora_B.weight", alpha = 8.0 : f64,
-                 dropout = 0.5 : f64, input_dim = 1 : i64, rslora, shares_weight}], producer = "test", target = "reference", threads_max = 1 : i64,
+                 dropout = 0.5 : f64, input_dim = 1 : i64, rslora, shares_weight,
+                 magnitude = "w.lora_magnitude_vector", norm = "w.lora_weight_norm", norm_of = "w.codes"}], producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = "", optimizer = {kind = "sgd", momentum = 0.9 : f64},
     schedule = {kind = "cosine", lr = 0.1 : f64, warmup_steps = 3 : i64, total_steps = 9 : i64, min_lr = 0.01 : f64}} {
   plan.arena @params params in device bytes 128 align 64 image 64

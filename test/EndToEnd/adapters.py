@@ -1,6 +1,7 @@
-"""What PEFT recorded of test/models/lora-*, and what a run with --lora writes: adapters.py <models> <scratch>; needs numpy."""
+"""What PEFT recorded of test/models/lora-* and dora-*, and what a run with --lora writes: adapters.py <models> <scratch>; needs numpy."""
 
 import collections
+import itertools
 import json
 import pathlib
 import shutil
@@ -10,11 +11,16 @@ import sys
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from devkit.coded import write_safetensors  # noqa: E402
 from devkit.tensors import read_safetensors  # noqa: E402
 
 models, scratch = map(pathlib.Path, sys.argv[1:3])
 LOSS = "--loss=cross_entropy(logits, labels)"
 PREFIX = "base_model.model."
+
+
+def plain(name):
+    return name.removeprefix(PREFIX)
 
 
 def call(program, *arguments, code=0):
@@ -51,7 +57,7 @@ def flags_of(folder):
 
 # --- PEFT's run: its files, and the weights that it merged into ---
 
-for name in ("lora-gpt2", "lora-llama", "lora-vit"):
+for name in ("lora-gpt2", "lora-llama", "lora-vit", "dora-gpt2", "dora-llama", "dora-vit"):
     folder = models / name
     record = dict(numpy.load(folder / "expected.npz"))
     bound = json.loads((folder / "expected.json").read_text())["final_f32_tolerance"]
@@ -81,6 +87,8 @@ for name in ("lora-gpt2", "lora-llama", "lora-vit"):
     weights = read_safetensors(saved(name + "-merged") / "params.safetensors")
     merged = {n.removeprefix("merged/"): a for n, a in record.items() if n.startswith("merged/")}
     assert len(merged) >= 7
+    expected = {n.removesuffix(".lora_A.weight") for n in map(plain, ours) if n.endswith(".lora_A.weight")}
+    assert not name.startswith("dora") or {n for n in map(plain, ours) if ".lora_mag" in n} >= {f"{n}.lora_magnitude_vector" for n in expected}
     for weight, array in merged.items():
         off = abs(weights[weight] - array).max() / abs(array).max()
         assert off < 2e-5, (weight, off)
@@ -117,6 +125,22 @@ assert losses[0][0] == losses[0][1] and losses[0][0][0] == losses[1][0][0] and l
 base = compile(gpt / "model.onnx", "--entries=train", name="base.tide")
 assert abs(run(base, gpt, "--steps=1")[0][0] - losses[0][0][0]) < 1e-6, "a pair that is zero changes the loss"
 
+# Magnitudes start as norms of the weight's outputs: of a Conv1D [inputs, outputs] over its rows, of another base anew.
+DORA = ONE + ",dora"
+decomposed = compile(gpt / "model.onnx", DORA, "--lr=0.01", name="decomposed.tide")
+weights = read_safetensors(saved("lora-gpt2-base") / "params.safetensors")
+twice = {n: 2 * a if n.endswith("c_attn.weight") else a for n, a in weights.items()}
+write_safetensors(scratch / "twice.safetensors", twice)
+for flags, factor in ([], 1), ([f"--init={scratch / 'twice.safetensors'}"], 2):
+    run(decomposed, gpt, "--steps=0", f"--save={scratch / 'norms'}", "--overwrite", *flags)
+    start = read_safetensors(saved("norms") / "adapter_model.safetensors")
+    names = [n for n in start if n.endswith(".lora_magnitude_vector")]
+    assert len(names) == 2, list(start)
+    for name in names:
+        norms = factor * numpy.linalg.norm(weights[plain(name).replace(".lora_magnitude_vector", ".weight")].astype("f8"), axis=0)
+        assert abs(start[name] - norms).max() <= 1e-6 * norms.max(), (name, factor)
+assert abs(run(base, gpt, "--steps=1")[0][0] - run(decomposed, gpt, "--steps=1")[0][0]) < 2e-6, "magnitudes that are norms change the loss"
+
 # --- bytes: nothing is held for what is frozen ---
 
 
@@ -142,25 +166,35 @@ assert report["params_bytes"] == full["params_bytes"] + 2 * (512 + 1536)
 # --- budgets and parts change nothing; dropout draws the same rows in parts ---
 
 DROP = "--lora=*.c_attn,*.c_proj,*.c_fc:r=4,alpha=8,dropout=0.3"
+PARTED = {"pairs": (DROP, gpt), "magnitudes": (DROP + ",dora", models / "dora-gpt2")}
 whole = {}
-for target in ("cpu", "reference", "cuda-emulated"):
+for kind, target in itertools.product(PARTED, ("cpu", "reference", "cuda-emulated")):
     runs = {}
     ways = {"whole": [], "tight": ["--device-budget=80%"]}
     if target == "cpu":
         ways |= {"parts": ["--micro-batches=4"], "tight parts": ["--micro-batches=4", "--device-budget=90%"]}
     for key, flags in ways.items():
-        step = compile(gpt / "model.onnx", DROP, f"--target={target}", "--lr=0.01", *flags)
-        runs[key] = run(step, gpt, "--steps=4", f"--init={gpt / 'adapter'}")[0]
-    assert runs["whole"] == runs["tight"] and runs.get("parts") == runs.get("tight parts"), (target, runs)
-    whole.setdefault("cpu", runs["whole"])
-    for other in (whole["cpu"], runs.get("parts", [])):
+        rule, folder = PARTED[kind]
+        step = compile(folder / "model.onnx", rule, f"--target={target}", "--lr=0.01", *flags)
+        runs[key] = run(step, folder, "--steps=4", f"--init={folder / 'adapter'}")[0]
+    assert runs["whole"] == runs["tight"] and runs.get("parts") == runs.get("tight parts"), (kind, target, runs)
+    whole.setdefault(kind, runs["whole"])
+    for other in (whole[kind], runs.get("parts", [])):
         assert all(abs(a - b) < 2e-5 * a for a, b in zip(runs["whole"], other)), (target, runs)
 still = compile(gpt / "model.onnx", DROP, "--lr=0.01", "--dropout=0")
 quiet = run(still, gpt, "--steps=4", f"--init={gpt / 'adapter'}")[0]
-assert quiet != runs["whole"] and quiet[0] == runs["whole"][0], "B is zero at first"
+assert quiet != whole["pairs"] and quiet[0] == whole["pairs"][0], "B is zero at first"
 dropped = compile(gpt / "model.onnx", DROP, "--lr=0.01", name="dropped.tide")
 run(dropped, gpt, "--steps=4", f"--save={scratch / 'dropped'}")
 assert evaluate(dropped, gpt, f"--resume={scratch / 'dropped'}") == evaluate(still, gpt, f"--resume={scratch / 'dropped'}"), "an evaluation drops"
+
+# What a magnitude adds is of the dropped input: of nothing, where all is dropped.
+run(decomposed, gpt, "--steps=5", f"--save={scratch / 'decomposed'}", "--overwrite")
+trained = [f"--init={saved('decomposed')}", "--steps=1"]
+dropped = compile(gpt / "model.onnx", DORA, "--lr=0.01", "--dropout=1", name="dropped.tide")
+of_base = compile(gpt / "model.onnx", "--entries=train", name="base.tide")
+first = {name: run(step, gpt, *flags)[0][0] for name, step, flags in (("whole", decomposed, trained), ("none", dropped, trained), ("base", of_base, ["--steps=1"]))}
+assert abs(first["none"] - first["base"]) < 2e-6 * first["base"] and abs(first["whole"] - first["base"]) > 1e-3, first
 
 # --- with the rest of the flags ---
 
@@ -200,6 +234,9 @@ said = run(other, gpt, "--steps=1", f"--init={gpt / 'adapter'}", code=2)[1]
 assert "by 2, the artifact by 4: compile with --lora='…:r=4,alpha=8'" in said, said
 base = compile(gpt / "model.onnx", name="base.tide")
 assert "has no low-rank pairs to load into: compile with --lora" in run(base, gpt, "--steps=1", f"--init={gpt / 'adapter'}", code=1)[1]
+assert "has magnitudes (use_dora), the artifact has none: compile with --lora='…,dora'" in run(
+    compile(gpt / "model.onnx", DROP), gpt, "--steps=1", f"--init={models / 'dora-gpt2/adapter'}", code=2)[1]
+assert "has no magnitudes (use_dora)" in run(decomposed, gpt, "--steps=1", f"--init={gpt / 'adapter'}", code=2)[1]
 shutil.copytree(gpt / "adapter", scratch / "bad")
 (scratch / "bad/adapter_config.json").write_text('{"peft_type": "IA3"}')
 assert 'peft_type is "IA3"' in run(step, gpt, "--steps=1", f"--init={scratch / 'bad'}", code=2)[1]

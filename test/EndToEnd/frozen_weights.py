@@ -3,8 +3,8 @@ environment of `tools/dev setup --oracles`, with --full in that of PEFT, which h
 
 NF4 is compared with what bitsandbytes makes on a CPU, or without it with its published rule: the nearest of 16 numbers to
 the number over the largest of its block. Int8 is compared with onnxruntime's QuantizeLinear in blocks, fp8 with PyTorch's cast to float8_e4m3fn. The codes in the
-artifact are equal, `check` states the errors that follow, and biases or a low-rank pair train as PyTorch trains them next to
-the numbers that the quantizer unpacks. Prints a list of {name, complaint}.
+artifact are equal, `check` states the errors that follow, and biases, a low-rank pair or one with magnitudes (DoRA) train as PyTorch
+trains them next to the numbers that the quantizer unpacks. Prints a list of {name, complaint}.
 """
 
 import itertools
@@ -125,13 +125,17 @@ def first_pair():
 def train_with_pytorch(weights, data, adapted):
     held = {name: torch.from_numpy(value.copy()) for name, value in weights.items()}
     a, b = first_pair()
-    trained = [a, b] if adapted else [held["fc.bias"], held["mid.bias"]]
+    scale, base = ALPHA / RANK, held["mid.weight"].T
+    magnitudes = base.norm(dim=1)  # as PEFT starts: of what is unpacked
+    trained = ([a, b, magnitudes] if adapted == "magnitudes" else [a, b]) if adapted else [held["fc.bias"], held["mid.bias"]]
     for tensor in trained:
         tensor.requires_grad_()
     optimizer, losses = torch.optim.AdamW(trained, lr=1e-2), []
     for x, labels in data:
         hidden = torch.relu(x @ held["fc.weight"].T + held["fc.bias"])
-        product = hidden @ held["mid.weight"] + (hidden @ a.T @ b.T * (ALPHA / RANK) if adapted else 0)
+        product = hidden @ base.T + (hidden @ a.T @ b.T * scale if adapted else 0)
+        if adapted == "magnitudes":
+            product = product * (magnitudes / (base + scale * b @ a).norm(dim=1).detach())
         logits = torch.relu(product + held["mid.bias"]) @ held["head.weight"]
         loss = torch.nn.functional.cross_entropy(logits, labels)
         optimizer.zero_grad()
@@ -165,11 +169,13 @@ def judge(binaries, codec, target, adapted, folder):
 
     artifact, start = folder / "model.tide", []
     flags = [f"--batch={BATCH}", "--loss=cross_entropy(logits, labels)", f"--frozen-weights={codec}"]
-    flags.append(f"--lora=mid:r={RANK},alpha={ALPHA}" if adapted else "--params=*.bias")
+    flags.append(f"--lora=mid:r={RANK},alpha={ALPHA}{',dora' * (adapted == 'magnitudes')}" if adapted else "--params=*.bias")
     more = ["--optimizer=adamw", "--lr=0.01", f"--target={target}", "-q"]
     if adapted:
-        names = ("base_model.model.mid.lora_A.weight", "base_model.model.mid.lora_B.weight")
-        safetensors.torch.save_file(dict(zip(names, first_pair())), folder / "adapter_model.safetensors")
+        names = ("base_model.model.mid.lora_A.weight", "base_model.model.mid.lora_B.weight", "base_model.model.mid.lora_magnitude_vector")
+        norms = torch.from_numpy(decoded["mid.weight"]).norm(dim=0)
+        tensors = (*first_pair(), norms) if adapted == "magnitudes" else first_pair()
+        safetensors.torch.save_file(dict(zip(names, tensors)), folder / "adapter_model.safetensors")
         start.append(f"--init={folder / 'adapter_model.safetensors'}")
     run(binaries, "lowtide", "compile", folder / "model.onnx", "-o", artifact, *flags, *more)
     plan = run(binaries, "lowtide", "compile", folder / "model.onnx", "-o", "-", "--emit=plan", "--emit-locations=off", *flags, *more)
@@ -213,13 +219,13 @@ def main():
         sys.exit("--full compares with bitsandbytes, which this environment lacks")
     torch.set_num_threads(1)
     rows, targets = [], ("cpu", "reference", "cuda-emulated") if full else ("cpu",)
-    for codec, target, adapted in itertools.product(QUANTIZERS, targets, (False, True)):
+    for codec, target, adapted in itertools.product(QUANTIZERS, targets, ("", "pair", "magnitudes")):
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 complaint = judge(binaries, codec, target, adapted, pathlib.Path(scratch))
             except (RuntimeError, ValueError, KeyError, OSError) as error:
                 complaint = f"{type(error).__name__}: {error}"
-        rows.append({"name": f"{codec}{' with a pair' if adapted else ''} on {target}", "complaint": complaint})
+        rows.append({"name": f"{codec}{f' with {adapted}' * bool(adapted)} on {target}", "complaint": complaint})
     json.dump(rows, sys.stdout, indent=0)
 
 

@@ -22,7 +22,7 @@
 // LARGE: error: lora: r=9 is more than 'fc' has room for: its weight is 8×6, of rank 6 at most
 // LARGE-NEXT: note: give it a smaller rank by a rule in front: --lora='fc:r=6;fc:r=9'
 // ZERO: error: lora: r is a rank, a whole number from 1 on; found '0'
-// OPTION: error: lora: 'droput' in 'fc:r=2,droput=0.1' is no option; there are r=16, alpha=32, dropout=0.05 and rslora; did you mean 'dropout'?
+// OPTION: error: lora: 'droput' in 'fc:r=2,droput=0.1' is no option; there are r=16, alpha=32, dropout=0.05, rslora and dora; did you mean 'dropout'?
 // RANK: error: lora: 'fc:alpha=2' says no rank: add r=16, for example
 // FORM: error: lora: 'fc' is not of the form LAYER,LAYER:r=16,alpha=32
 // TWICE: error: lora: 'r' is given twice in 'fc:r=2,r=3'

@@ -1,4 +1,4 @@
-"""Make the folders lora-* again: adapters.py [<folder>...] (in the environment "peft", tools/devkit/requirements-peft.txt).
+"""Make the folders lora-* and dora-* again: adapters.py [<folder>...] (in the environment "peft", tools/devkit/requirements-peft.txt).
 
 Each holds a small model of transformers as its exporter wrote it, the adapter that PEFT began with (adapter/), and the run
 that PEFT made of both: losses, gradients of step 0, final adapters, and the weights that PEFT merged them into. Weights come
@@ -25,7 +25,8 @@ PREFIX = "base_model.model."
 
 def plain(name):
     """The name that the compiler gives a parameter of a PEFT model."""
-    return name.removeprefix(PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
+    name = name.removeprefix(PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
+    return name.removesuffix(".default").replace(".lora_magnitude_vector.weight", ".lora_magnitude_vector")  # as PEFT's files have it
 
 
 class Tuned(torch.nn.Module):
@@ -105,7 +106,20 @@ def vit():
     return model, pictures(), config, ["--lora=" + ",".join("*." + n for n in targets) + ":r=4,alpha=8", "--params=classifier.*"]
 
 
+def decomposed(make, *more):
+    """The same with magnitudes (DoRA), of `more` layers."""
+    model, data, config, (rule, *flags) = make()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None  # the file would not tell of it, and its row is one of the data here
+    names, options = rule.split(":")
+    targets = config["target_modules"] + list(more)
+    names = ",".join([names, *("*." + name for name in more)])
+    return model, data, config | dict(use_dora=True, target_modules=targets), [f"{names}:{options},dora", *flags]
+
+
 MODELS = {"lora-gpt2": gpt2, "lora-llama": llama, "lora-vit": vit}
+MODELS |= {"dora-gpt2": lambda: decomposed(gpt2), "dora-llama": lambda: decomposed(llama, "embed_tokens"), "dora-vit": lambda: decomposed(vit)}
 
 
 def settled(model):
@@ -137,7 +151,7 @@ def made(folder, make, target=None):
     recording.without_traces(path)
     tuned = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(**config))
     with tempfile.TemporaryDirectory() as scratch:
-        tuned.save_pretrained(scratch)
+        tuned.save_pretrained(scratch, save_embedding_layers=False)
         keep(pathlib.Path(scratch), target / "adapter")
     shapes = {k: [str(v.dtype), list(v.shape)] for k, v in data.items()}
     module = Tuned(tuned, inputs)

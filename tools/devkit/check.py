@@ -244,8 +244,8 @@ def precision_suite(suite, full):
         judge(suite, folder, "--precision=mixed-f16", "--loss-scale=dynamic", *sample)
         for layout in LOSSY_LAYOUTS if full else LOSSY_LAYOUTS[-1:]:
             judge(suite, folder, *layout, *sample)
-    # Of the recorded models this one has frozen matrices that are large enough for codes.
-    coded = "--only=lora-gpt2/model.onnx"
+    # Of the recorded models these have frozen matrices that are large enough for codes.
+    coded = "--only=lora-gpt2/model.onnx|dora-gpt2/model.onnx"
     for codec in ("int8", "nf4", "fp8") if full else ("nf4",):
         for more in ([], ["--precision=mixed-bf16"]) if full else ([],):
             judge(suite, TEST / "models", f"--frozen-weights={codec}", *more, coded)

@@ -160,9 +160,9 @@ def FrozenOption : DeclaredOption<"frozen", Value, "", "Keeps these as they are:
   let Role = "Forward";
 }
 def LoraOption : DeclaredOption<"lora", Rules, "",
-  "Trains low-rank pairs instead of weights: LAYER[,LAYER]:r=16[,alpha=32][,dropout=0.05][,rslora], names and "
-  "globs of layers; several rules with ; or by repeating, the first that matches counts. Everything else is frozen "
-  "but what --params names. Without alpha it is r, a scale of 1", "adapters"> {
+  "Trains low-rank pairs instead of weights: LAYER[,LAYER]:r=16[,alpha=32][,dropout=0.05][,rslora][,dora], names "
+  "and globs of layers; several rules with ; or by repeating, the first that matches counts. Everything else is "
+  "frozen but what --params names. Without alpha it is r, a scale of 1", "adapters"> {
   let Stage = "nn";
   let Role = "Forward";
   let Passes = ["train-adapt"];

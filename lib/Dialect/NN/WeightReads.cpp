@@ -146,7 +146,20 @@ int64_t nn::getLargestRank(const WeightRead &read, RankedTensorType weight) {
   return std::min(out, weight.getNumElements() / std::max<int64_t>(out, 1));
 }
 
-std::string nn::refusePair(const WeightRead &read) {
+/// Whether a matrix becomes a part of one that has more inputs: a product adds up what several of them give.
+static bool isJoinedAlongInputs(const WeightRead &read) {
+  Sources sources = {0, 1};
+  for (OpOperand *use : ArrayRef(read.path).drop_back()) {
+    if (auto concat = dyn_cast<ConcatOp>(use->getOwner()); concat && sources[concat.getDim()] == read.inputDim)
+      return true;
+    sources = *followMove(*use, sources);
+  }
+  return false;
+}
+
+std::string nn::refusePair(const WeightRead &read, bool hasMagnitudes) {
+  if (hasMagnitudes && read.kind == WeightKind::Matrix && isJoinedAlongInputs(read))
+    return "is added to other layers by one product, so that its outputs alone have no magnitude";
   if (auto conv = dyn_cast<ConvOp>(read.product); conv && conv.getGroups() != 1)
     return "is a convolution in " + std::to_string(conv.getGroups()) +
            " groups: PEFT's pair for one cannot be merged into its filter";
@@ -154,11 +167,12 @@ std::string nn::refusePair(const WeightRead &read) {
 }
 
 namespace {
-/// A weight's change as a product of two factors, moved as the weight is moved.
+/// A weight's change as a product of two factors, moved as the weight is moved; or what its outputs alone have.
 struct Factors {
-  Expr left;                ///< [output dims…, rank]
-  Expr right;               ///< [rank, input dims…]
-  SmallVector<bool> isLeft; ///< of the value's dimensions
+  Expr left;                     ///< [output dims…, rank]
+  Expr right = {};               ///< [rank, input dims…]; null: there is none
+  double others = 0.0;           ///< what outputs of other weights have
+  SmallVector<bool> isLeft = {}; ///< of the value's dimensions
 };
 } // namespace
 
@@ -184,9 +198,12 @@ static SmallVector<bool> sidesOf(const Sources &sources, int64_t inputDim) {
 
 static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
   Operation *op = use.getOwner();
-  const int64_t rank = f.right.dim(0);
+  const int64_t rank = f.left.dim(-1);
+  SmallVector<bool, 2> factors = {true};
+  if (f.right)
+    factors.push_back(false);
   if (auto transpose = dyn_cast<TransposeOp>(op)) {
-    for (bool left : {true, false}) {
+    for (bool left : factors) {
       // Where each of the value's dimensions stands in the factor.
       SmallVector<int64_t> place;
       int64_t next = left ? 0 : 1;
@@ -202,10 +219,11 @@ static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
   } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
     ArrayRef<int64_t> shape = reshape.getY().getType().getShape();
     f.left = nn::reshape(f.left, listOfSide(shape, sides, true, rank));
-    f.right = nn::reshape(f.right, listOfSide(shape, sides, false, rank));
+    if (f.right)
+      f.right = nn::reshape(f.right, listOfSide(shape, sides, false, rank));
   } else if (auto slice = dyn_cast<SliceOp>(op)) {
     ArrayRef<int64_t> shape = slice.getY().getType().getShape();
-    for (bool left : {true, false}) {
+    for (bool left : factors) {
       Expr &side = left ? f.left : f.right;
       side = nn::slice(side, listOfSide(slice.getStarts(), f.isLeft, left, 0), listOfSide(shape, f.isLeft, left, rank),
                        listOfSide(slice.getStrides(), f.isLeft, left, 1));
@@ -218,23 +236,27 @@ static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
         (i < use.getOperandNumber() ? low : high)[dim] += cast<RankedTensorType>(x.getType()).getDimSize(dim);
     // Only the joined dimension's factor has other entries; they are those of other weights.
     Expr &side = f.isLeft[dim] ? f.left : f.right;
-    side = nn::pad(side, listOfSide(low, f.isLeft, f.isLeft[dim], 0), listOfSide(high, f.isLeft, f.isLeft[dim], 0));
+    side = nn::pad(side, listOfSide(low, f.isLeft, f.isLeft[dim], 0), listOfSide(high, f.isLeft, f.isLeft[dim], 0), {},
+                   f.others);
   }
   // A cast: the factors stay in their own type.
   f.isLeft = std::move(sides);
 }
 
-/// Input and pair of a read of a matrix; the result has the product's shape.
-static Expr multiply(const WeightRead &read, Expr input, Expr a, Expr b, double scale) {
+/// Factors where the product reads the matrix.
+static Factors follow(const WeightRead &read, Factors f) {
   Sources sources = {0, 1};
-  Factors f;
   f.isLeft = sidesOf(sources, read.inputDim);
-  f.left = b;
-  f.right = a;
   for (OpOperand *use : ArrayRef(read.path).drop_back()) {
     sources = *followMove(*use, sources);
     move(*use, sidesOf(sources, read.inputDim), f);
   }
+  return f;
+}
+
+/// Input and pair of a read of a matrix; the result has the product's shape.
+static Expr multiply(const WeightRead &read, Expr input, Expr a, Expr b, double scale) {
+  const Factors f = follow(read, {b, a});
   auto dot = cast<DotOp>(read.product);
   // Scaled where there are the fewest elements.
   if (read.path.back()->getOperandNumber() == 1)
@@ -263,26 +285,74 @@ static Expr lookUp(GatherOp gather, Expr a, Expr b, double scale) {
   return nn::reshape(nn::dot(flat * scale, b, /*transposeA=*/true, /*transposeB=*/true), shape);
 }
 
-void nn::addPair(OpBuilder &builder, const WeightRead &read, Value a, Value b, double scale,
+SmallVector<int64_t> nn::getMagnitudeShape(const WeightRead &read, RankedTensorType weight) {
+  if (read.kind != WeightKind::Filter)
+    return {weight.getDimSize(1 - read.inputDim)};
+  SmallVector<int64_t> shape(weight.getRank(), 1);
+  shape[1] = weight.getDimSize(0);
+  return shape;
+}
+
+Value nn::computeRatio(OpBuilder &builder, const WeightRead &read, Value weight, const LowRankPair &pair,
+                       Value magnitude, Value norm) {
+  auto wrap = [&](Value value) { return Expr(builder, weight.getLoc(), value); };
+  Expr w = wrap(weight), a = wrap(pair.a), b = wrap(pair.b), whole = wrap(norm);
+  const int64_t outputs = whole.dim(0), rank = a.dim(0);
+  if (read.kind == WeightKind::Filter) {
+    const int64_t inputs = w.type().getNumElements() / outputs;
+    w = nn::reshape(w, {outputs, inputs}), a = nn::reshape(a, {rank, inputs}), b = nn::reshape(b, {outputs, rank});
+  }
+  const bool isInFirst = read.kind != WeightKind::Filter && read.inputDim == 0;
+  // A weight in 16 bits is read as it is.
+  Expr crossed = nn::cast(nn::dot(w, nn::cast(a, w.elementType()), isInFirst, /*transposeB=*/true), a.elementType());
+  Expr own = nn::dot(b, nn::dot(a, a, /*transposeA=*/false, /*transposeB=*/true));
+  Expr square = whole * whole + nn::sum((crossed * 2.0 + own * pair.scale) * b, {1}) * pair.scale;
+  return nn::reshape(wrap(magnitude), {outputs}) / nn::detach(nn::sqrt(square));
+}
+
+/// A number for each output, as the product's result has them.
+static Expr spread(const WeightRead &read, Expr ratio, ArrayRef<int64_t> shape) {
+  int64_t dim = static_cast<int64_t>(shape.size()) - 1;
+  if (read.kind == WeightKind::Filter) {
+    dim = 1;
+  } else if (read.kind == WeightKind::Matrix) {
+    dim = read.path.back()->getOperandNumber();
+    Expr column = nn::reshape(ratio, {ratio.dim(0), 1});
+    ratio = nn::reshape(follow(read, {column, {}, /*others=*/1.0}).left, {shape[dim]});
+  }
+  return nn::broadcast(ratio, shape, {dim});
+}
+
+void nn::addPair(OpBuilder &builder, const WeightRead &read, const LowRankPair &pair,
                  llvm::function_ref<Expr(Expr)> drop) {
   Operation *product = read.product;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(product);
   auto wrap = [&](Value value) { return Expr(builder, product->getLoc(), value); };
-  Expr pairA = wrap(a), pairB = wrap(b), result = wrap(product->getResult(0)), delta;
+  Expr a = wrap(pair.a), b = wrap(pair.b), result = wrap(product->getResult(0)), ratio, added, ofDropped;
   // PEFT keeps pairs in f32 where weights have 16 bits, and computes in their type.
-  Type type = pairA.elementType();
+  Type type = a.elementType();
+  if (pair.ratio)
+    ratio = spread(read, wrap(pair.ratio), result.shape());
   if (read.kind == WeightKind::Table) {
-    delta = lookUp(cast<GatherOp>(product), pairA, pairB, scale);
+    added = lookUp(cast<GatherOp>(product), a, b, pair.scale);
   } else {
     const unsigned other = 1 - read.path.back()->getOperandNumber();
-    Expr input = drop(nn::cast(wrap(product->getOperand(other)), type));
-    delta = read.kind == WeightKind::Filter ? convolve(cast<ConvOp>(product), input, pairA, pairB, scale)
-                                            : multiply(read, input, pairA, pairB, scale);
+    Expr whole = nn::cast(wrap(product->getOperand(other)), type), input = drop(whole);
+    if (ratio && input.get() != whole.get()) {
+      Operation *again = builder.clone(*product);
+      again->setOperand(other, nn::cast(input, getElementTypeOrSelf(product->getOperand(other))));
+      ofDropped = nn::cast(wrap(again->getResult(0)), type);
+    }
+    added = read.kind == WeightKind::Filter ? convolve(cast<ConvOp>(product), input, a, b, pair.scale)
+                                            : multiply(read, input, a, b, pair.scale);
   }
-  Expr wide = nn::cast(result, type), total = wide + delta, sum = nn::cast(total, result.elementType());
-  Operation *reader = (wide.get() == result.get() ? total : wide).get().getDefiningOp();
-  product->getResult(0).replaceUsesWithIf(sum, [&](OpOperand &use) { return use.getOwner() != reader; });
+  if (ofDropped)
+    added = (ratio - 1.0) * ofDropped + ratio * added;
+  Expr wide = nn::cast(result, type), sum = wide + added, total = ratio && !ofDropped ? ratio * sum : sum;
+  Operation *reader = (wide.get() == result.get() ? sum : wide).get().getDefiningOp();
+  product->getResult(0).replaceUsesWithIf(nn::cast(total, result.elementType()),
+                                          [&](OpOperand &use) { return use.getOwner() != reader; });
 }
 
 int64_t nn::getNextDraw(Block &block) {

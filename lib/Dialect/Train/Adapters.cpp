@@ -19,18 +19,19 @@ double AdapterRule::getScale() const {
 }
 
 static llvm::Error readOption(StringRef text, AdapterRule &rule, llvm::StringSet<> &given) {
-  static constexpr StringRef known[] = {"r", "alpha", "dropout", "rslora"};
+  static constexpr StringRef known[] = {"r", "alpha", "dropout", "rslora", "dora"};
   auto [name, value] = text.split('=');
   name = name.trim(), value = value.trim();
   if (!llvm::is_contained(known, name))
-    return refuse("lora: '{0}' in '{1}' is no option; there are r=16, alpha=32, dropout=0.05 and rslora{2}", name,
+    return refuse("lora: '{0}' in '{1}' is no option; there are r=16, alpha=32, dropout=0.05, rslora and dora{2}", name,
                   rule.text, suggestName(name, known));
   if (!given.insert(name).second)
     return refuse("lora: '{0}' is given twice in '{1}'", name, rule.text);
-  if (name == "rslora") {
-    rule.isRankStabilized = value.empty() || value == "true" || value == "1";
-    if (!rule.isRankStabilized && value != "false" && value != "0")
-      return refuse("lora: rslora stands alone, or is true or false; found '{0}'", value);
+  if (name == "rslora" || name == "dora") {
+    bool &isSet = name == "dora" ? rule.isDecomposed : rule.isRankStabilized;
+    isSet = value.empty() || value == "true" || value == "1";
+    if (!isSet && value != "false" && value != "0")
+      return refuse("lora: {0} stands alone, or is true or false; found '{1}'", name, value);
     return llvm::Error::success();
   }
   if (name == "r") {
@@ -74,10 +75,13 @@ llvm::Expected<std::vector<AdapterRule>> train::parseAdapterRules(StringRef text
   for (StringRef one : llvm::split(text, ';')) {
     if (llvm::Error error = readRule(one.trim(), rules.emplace_back()))
       return error;
-    if (rules.back().isRankStabilized != rules.front().isRankStabilized)
-      return refuse("lora: rslora stands in '{0}' and not in '{1}': PEFT's files have one answer for all layers",
-                    rules[rules.back().isRankStabilized ? rules.size() - 1 : 0].text,
-                    rules[rules.back().isRankStabilized ? 0 : rules.size() - 1].text);
+    for (auto [name, member] :
+         {std::pair("rslora", &AdapterRule::isRankStabilized), std::pair("dora", &AdapterRule::isDecomposed)}) {
+      const AdapterRule &first = rules.front(), &last = rules.back();
+      if (first.*member != last.*member)
+        return refuse("lora: {0} stands in '{1}' and not in '{2}': PEFT's files have one answer for all layers", name,
+                      (last.*member ? last : first).text, (last.*member ? first : last).text);
+    }
   }
   return rules;
 }

@@ -141,6 +141,8 @@ Expr broadcast(Expr x, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> di
 /// Numpy broadcasting (aligned at the last dimension) to `shape`.
 Expr broadcastTo(Expr x, llvm::ArrayRef<int64_t> shape);
 Expr reshape(Expr x, llvm::ArrayRef<int64_t> shape);
+/// The same value, through which no gradient flows.
+Expr detach(Expr x);
 Expr transpose(Expr x, llvm::ArrayRef<int64_t> permutation);
 /// `sizes` elements from `starts` in steps of `strides` (empty: 1).
 Expr slice(Expr x, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides = {});

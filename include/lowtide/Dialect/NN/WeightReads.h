@@ -49,12 +49,28 @@ PairShapes getPairShapes(const WeightRead &read, mlir::RankedTensorType weight, 
 /// The largest rank at which the pair is not larger than the weight's own: min(in · k…, out).
 int64_t getLargestRank(const WeightRead &read, mlir::RankedTensorType weight);
 
-/// Why a read takes no pair; empty if it takes one.
-std::string refusePair(const WeightRead &read);
+/// Why a read takes no pair, or none with magnitudes; empty if it takes one.
+std::string refusePair(const WeightRead &read, bool hasMagnitudes);
 
-/// Adds scale · B(A(drop(input))) to the product's result, for all its readers. `a` and `b` have the shapes above and
-/// are f32 or f64; the sum is in their type.
-void addPair(mlir::OpBuilder &builder, const WeightRead &read, mlir::Value a, mlir::Value b, double scale,
+/// A pair as products get it. `a` and `b` have the shapes above and are f32 or f64.
+struct LowRankPair {
+  mlir::Value a, b;
+  double scale = 1.0;
+  mlir::Value ratio = {}; ///< [out], of the same type: what each output is multiplied with (DoRA); null: with 1
+};
+
+/// Shape of the magnitudes of a weight's outputs, as PEFT has it: [out], of a filter [1, out, 1…].
+llvm::SmallVector<int64_t> getMagnitudeShape(const WeightRead &read, mlir::RankedTensorType weight);
+/// magnitude / ‖W + scale · B · A‖ of each output, [out], the norm being a constant to the backward pass (Liu et al.,
+/// "DoRA: Weight-Decomposed Low-Rank Adaptation", section 4.3). `norm`: ‖W‖ of each output, [out]. The sum is never
+/// made: its square is ‖W‖² + scale · ⟨2 W Aᵀ + scale · B A Aᵀ, B⟩, in which W is multiplied with `rank` columns.
+mlir::Value computeRatio(mlir::OpBuilder &builder, const WeightRead &read, mlir::Value weight, const LowRankPair &pair,
+                         mlir::Value magnitude, mlir::Value norm);
+
+/// Replaces the product's result for all its readers by ratio · (product(input) + scale · B(A(input))), in the pair's
+/// type; without a ratio it is 1. Where `drop` sets numbers of an input to zero, what is added to the product's result
+/// is of them, as in PEFT: (ratio − 1) · product(drop(input)) + ratio · scale · B(A(drop(input))).
+void addPair(mlir::OpBuilder &builder, const WeightRead &read, const LowRankPair &pair,
              llvm::function_ref<Expr(Expr input)> drop);
 
 /// The number of the next draw of a step: one more than that of any in `block`.

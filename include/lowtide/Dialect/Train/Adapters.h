@@ -13,12 +13,14 @@
 
 namespace lowtide::train {
 
-/// Argument attribute of a parameter that no file holds: how it starts, as ParameterSource.random_init has it.
+/// Argument attribute of what no file holds: how it starts, as ParameterSource.random_init has it.
 inline constexpr llvm::StringLiteral initAttrName = "train.init";
+/// The rule of what starts as the norms of a weight's outputs; `train.adapters` says of which.
+inline constexpr llvm::StringLiteral normInit = "norm";
 /// Module attribute: an array of dictionaries with the fields of the plan's Adapter.
 inline constexpr llvm::StringLiteral adaptersAttrName = "train.adapters";
 
-/// `PATTERN[,PATTERN]:r=16[,alpha=32][,dropout=0.05][,rslora]`.
+/// `PATTERN[,PATTERN]:r=16[,alpha=32][,dropout=0.05][,rslora][,dora]`.
 struct AdapterRule {
   std::string text; ///< as written
   std::vector<NamePattern> patterns;
@@ -26,6 +28,7 @@ struct AdapterRule {
   double alpha = 0.0;   ///< absent: the rank, a scale of 1
   double dropout = 0.0; ///< of the pair's input
   bool isRankStabilized = false;
+  bool isDecomposed = false; ///< magnitudes are trained next to the pair (DoRA)
 
   /// What B · A is multiplied with: alpha / rank, or alpha / √rank.
   double getScale() const;

@@ -2,7 +2,7 @@
 
 Pairs of rank 16 on every projection, frozen weights in bf16, batch 1: each arena is the sum of its parts, and who reads a
 frozen matrix is a product, not a kernel that could write it anew in f32. The same in codes of few bits: what stays is the sum of
-its parts, and of codes nothing is made but tiles, each for one product.
+its parts, and of codes nothing is made but tiles, each for one product; so, too, with magnitudes, whose norms are of whole matrices.
 """
 
 import json
@@ -13,13 +13,14 @@ import subprocess
 import sys
 
 binaries, model = map(pathlib.Path, sys.argv[1:3])
-FLAGS = ["--batch=1", "--entries=train", "--lora=*_proj:r=16,alpha=32", "--emit-locations=off"]
+FLAGS = ["--batch=1", "--entries=train", "--emit-locations=off"]
+RULE = "*_proj:r=16,alpha=32"
 SIZES = {"bf16": 2, "f32": 4, "i64": 8}
 HEAD = "model.lm_head.weight"
 
 
-def plan(frozen, *more):
-    flags = [*FLAGS, f"--frozen-weights={frozen}", *more]
+def plan(frozen, *more, rule=RULE):
+    flags = [*FLAGS, f"--frozen-weights={frozen}", f"--lora={rule}", *more]
     done = subprocess.run([binaries / "lowtide", "compile", model, "--emit=plan", "-q", "-o", "-", *flags], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -62,10 +63,10 @@ TARGETS = {"cpu": ["--target=cpu", "--precision=f32"], "cuda:sm_90": ["--target=
 SLICE = re.compile(r"@(\w+)\[(\d+) \+ (\d+)\]")
 
 
-def coded_rows(target, codec):
+def coded_rows(target, codec, options=""):
     """What must hold of a plan with matrices in codes: {name, complaint} each."""
-    name = f"llama-1b {codec} on {target}"
-    text = plan(codec, *TARGETS[target])
+    name = f"llama-1b {codec}{options.replace(',', ', ')} on {target}"
+    text = plan(codec, *TARGETS[target], rule=RULE + options)
     held = {
         name: (kind, dtype, int(offset), int(size), arena)
         for kind, name, dtype, arena, offset, size in re.findall(
@@ -120,4 +121,5 @@ for target in TARGETS:
     for codec in CODED:
         if codec == "nf4" or target != "cpu":
             rows += coded_rows(target, codec)
+rows += coded_rows("cuda:sm_90", "nf4", ",dora")
 json.dump(rows, sys.stdout, indent=0)

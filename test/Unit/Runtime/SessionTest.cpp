@@ -251,6 +251,26 @@ TEST(Session, StartsFromRandomNumbersOnlyWhenAsked) {
   EXPECT_NE(contents[0], contents[2]);
 }
 
+TEST(Session, StartsAsNormsOnlyOfAWeightThatFits) {
+  plan::Plan plan = regressionPlan();
+  for (plan::Entry &entry : *plan.mutable_entries())
+    for (plan::Binding &binding : *entry.mutable_bindings())
+      binding.set_from_image(false);
+  plan.mutable_sources(0)->set_random_init("norm");
+  auto bind = [&] {
+    auto session = Session::load(artifactPath(plan));
+    return session ? (*session)->bind({.randomInit = true}).str() : session.status().str();
+  };
+  EXPECT_NE(bind().find("initialization 'norm' is unknown"), std::string::npos) << bind();
+  plan::Adapter &adapter = *plan.add_adapters();
+  adapter.set_module("fc");
+  adapter.set_magnitude("w");
+  adapter.set_a("w"), adapter.set_b("w"), adapter.set_norm("w");
+  EXPECT_NE(bind().find("the plan's adapter of 'fc' names '', which is no float tensor"), std::string::npos) << bind();
+  adapter.set_norm_of("w");
+  EXPECT_NE(bind().find("the plan's adapter of 'fc' is no pair of matrices"), std::string::npos) << bind();
+}
+
 TEST(Element, RoundsHalfPrecisionToNearestEven) {
   uint16_t bits = 0;
   auto store = [&](plan::DType dtype, double value) {

@@ -61,6 +61,8 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
     StringRef target = parseTarget(rest);
     if (kind == "USER_OUTPUT")
       outputs.push_back(placeholder.str());
+    if (kind == "USER_INPUT")
+      inputs.insert(placeholder);
     if (target.empty())
       continue;
     if (kind == "BUFFER_MUTATION" || kind == "PARAMETER_MUTATION") {
@@ -332,6 +334,8 @@ bool lowtide::isOfMaskedAttention(const ::onnx::NodeProto &node) {
   return operands && operands->size() > 3 && (*operands)[3].starts_with("%");
 }
 
+bool lowtide::sharesKeys(const ::onnx::NodeProto &node) { return findProgramNote(node).contains("enable_gqa: True"); }
+
 bool lowtide::shortensRows(const ::onnx::NodeProto &node) {
   return findOperandsOf("aten.embedding_renorm.default", node) ||
          findOperandsOf("aten.embedding_renorm_.default", node);
@@ -399,6 +403,16 @@ std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {
   return scope.contains(": ") ? scope.rsplit(": ").second.str() : std::string();
 }
 
+static constexpr StringLiteral foldedFromKey = "pkg.onnxscript.optimizer.folded_from";
+
 std::vector<std::string> lowtide::findFoldedFrom(const ::onnx::ValueInfoProto &value) {
-  return parsePythonList(findProp(value.metadata_props(), "pkg.onnxscript.optimizer.folded_from"));
+  return parsePythonList(findProp(value.metadata_props(), foldedFromKey));
+}
+
+void lowtide::setFoldedFrom(::onnx::ValueInfoProto &value, ArrayRef<std::string> names) {
+  auto &props = *value.mutable_metadata_props();
+  auto at = find_if(props, [](const auto &prop) { return prop.key() == foldedFromKey; });
+  auto &note = at == props.end() ? *props.Add() : *at;
+  note.set_key(foldedFromKey.str());
+  note.set_value("['" + join(names, "', '") + "']");
 }

@@ -35,8 +35,8 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
     outputs.insert(output.name());
   for (const auto &value : graph.getGraph().value_info()) {
     const TensorProto *tensor = graph.find(value.name());
-    if (!tensor || signature.findTarget(value.name()) || outputs.contains(value.name()) ||
-        !isFloatType(tensor->data_type()))
+    if (!tensor || graph.isRemoved(value.name()) || signature.findTarget(value.name()) ||
+        outputs.contains(value.name()) || !isFloatType(tensor->data_type()))
       continue;
     Evaluated evaluated{tensor, findFoldedFrom(value), {}};
     for (const std::string &name : evaluated.foldedFrom)
@@ -405,6 +405,14 @@ static const UnfoldingRule firstRules[] = {
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where it was rounded"},
     {unfoldSingleBiases, Files::OfTensorFlow, "the two biases of a recurrent layer, of which TensorFlow has one",
      "one bias, and zeros"},
+    {ofProgram<forgetShapes>, Files::WithNotes,
+     "numbers made of a parameter's shape alone (`zeros_like`, the scale and the causal mask of attention)",
+     "constants"},
+    {ofProgram<unfoldOperands>, Files::WithNotes,
+     "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; w "
+     "and "
+     "1 − w of `lerp(x, y, w)`",
+     "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
     {unfoldConversions, Files::All,
      "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where the conversion "
@@ -514,7 +522,7 @@ static const UnfoldingRule lastRules[] = {
      "of a number, the function's operand"},
 };
 
-static void unfoldOperands(Unfolding &all) {
+static void applyOperandRules(Unfolding &all) {
   const int numNodes = all.proto.node_size();
   for (int i = 0; i != numNodes; ++i)
     for (int operand = 0; operand != all.proto.node(i).input_size(); ++operand) {
@@ -547,7 +555,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
         rule.apply(all);
   };
   apply(firstRules);
-  unfoldOperands(all);
+  applyOperandRules(all);
   unfoldTensors(all);
   apply(lastRules);
   return all.graph.finish();

@@ -62,6 +62,9 @@ public:
   /// Adds another initializer with the values of `tensor`, evaluated from `to` instead of `from`.
   void addCopy(const ::onnx::TensorProto &tensor, llvm::StringRef name, std::string bytes, const std::string &from,
                const std::string &to);
+  /// Adds a value of the program that the exporter could have evaluated, made of `foldedFrom`.
+  void addEvaluated(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,
+                    llvm::ArrayRef<std::string> foldedFrom);
   /// Takes `parts` out of `tensor`, whose data are `bytes`.
   void addParts(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<UnfoldedPart> parts,
                 llvm::StringRef how, bool isAssumed);
@@ -163,6 +166,11 @@ bool recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::A
 void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                       llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
                       llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
+
+/// Operands of operations that the exporter wrote in steps, of which it evaluated some.
+void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Takes parameters out of the notes of numbers that were made of their shapes alone, and inputs out of all.
+void forgetShapes(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
 /// Buffers that the program keeps as running averages.
 void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);

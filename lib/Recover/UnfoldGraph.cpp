@@ -179,6 +179,15 @@ void UnfoldingGraph::addCopy(const TensorProto &tensor, StringRef name, std::str
     }
 }
 
+void UnfoldingGraph::addEvaluated(StringRef name, ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,
+                                  ArrayRef<std::string> foldedFrom) {
+  addInitializer(name, dims, dataType, std::move(bytes), {});
+  sources.erase(name);
+  auto &note = *graph.add_value_info();
+  note.set_name(name.str());
+  setFoldedFrom(note, foldedFrom);
+}
+
 void UnfoldingGraph::addParts(const TensorProto &tensor, StringRef bytes, ArrayRef<UnfoldedPart> parts, StringRef how,
                               bool isAssumed) {
   size_t width = findElementType(tensor.data_type())->bytes;

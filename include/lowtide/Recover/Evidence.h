@@ -57,6 +57,8 @@ public:
   const SignatureEntry *findPlaceholder(llvm::StringRef name) const;
   /// What the program calls its results, in order.
   llvm::ArrayRef<std::string> getOutputs() const { return outputs; }
+  /// Whether the program calls one of its inputs so.
+  bool isInput(llvm::StringRef name) const { return inputs.contains(name); }
   /// Whether some entry belongs to the module itself.
   bool hasModule(llvm::StringRef path) const { return modules.contains(path); }
   /// Position in the framework's own order.
@@ -67,7 +69,7 @@ private:
   std::vector<SignatureEntry> entries;
   std::vector<std::string> outputs;
   llvm::StringMap<size_t> byTarget, byPlaceholder;
-  llvm::StringSet<> modules;
+  llvm::StringSet<> modules, inputs;
 };
 
 /// `a.b` of `a.b.weight`; empty for a name without dots.
@@ -130,6 +132,8 @@ std::optional<double> findProgramSmoothing(const ::onnx::NodeProto &node);
 double findProgramAttentionDropout(const ::onnx::NodeProto &node);
 /// Whether the node was exported from an attention with a mask.
 bool isOfMaskedAttention(const ::onnx::NodeProto &node);
+/// Whether the node was exported from an attention in which several queries share a key (`enable_gqa`).
+bool sharesKeys(const ::onnx::NodeProto &node);
 /// Whether the node was exported from an embedding that shortens the rows it looks up (`max_norm`).
 bool shortensRows(const ::onnx::NodeProto &node);
 /// Whether the node was exported from an embedding that divides gradients by how often a row is looked up.
@@ -160,6 +164,8 @@ bool isWithoutBias(const ::onnx::NodeProto &node);
 /// Names that a constant was folded from
 /// (`pkg.onnxscript.optimizer.folded_from`).
 std::vector<std::string> findFoldedFrom(const ::onnx::ValueInfoProto &value);
+/// Writes that note.
+void setFoldedFrom(::onnx::ValueInfoProto &value, llvm::ArrayRef<std::string> names);
 
 /// Strings of a Python list as text, `['a', "b"]`.
 std::vector<std::string> parsePythonList(llvm::StringRef text);

@@ -1,0 +1,129 @@
+//===- OperandsTest.cpp - learned operands of operations that take steps -------------------===//
+//
+// As PyTorch's current exporter writes attention and `lerp`; `tools/dev zoo --only='programs/learned-*'` has the real
+// files.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Attention of two queries, which were evaluated times a half, as `values` of `dims`; `operand`: what the program
+/// calls them; `sources`: what they were evaluated from.
+static ModelProto makeAttention(const std::string &dims, const std::string &values, const std::string &operand,
+                                const std::string &sources) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,1,2,3] a, float[2,1,3,2] v) => (float[2,1,2,2] y)
+    <float[)" + dims + "] val_24 = {" +
+                                values + R"(}, float[1] val_26 = {0.5}> {
+      val_27 = Mul(a, val_26)
+      val_28 = MatMul(val_24, val_27)
+      y = MatMul(val_28, v)
+    })");
+  setSignature(model, {"q"}, "k: USER_INPUT\nv: USER_INPUT\n");
+  for (int node : {0, 1, 2})
+    setOperation(model, node, "attention", 1, "scaled_dot_product_attention.default", "%" + operand + ", %k, %v");
+  setFoldedFrom(model, "val_24", sources);
+  setFoldedFrom(model, "val_26", "['q', 'val_0', 'val_25']");
+  return model;
+}
+
+TEST(Operands, ALearnedQueryIsTakenOutOfItsScaledForm) {
+  Classified result =
+      classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, -0.5, -1, -1.5, -2", "p_q", "['q', 'val_0', 'k']"));
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.messages, Not(HasSubstr("scaled")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("q"));
+  EXPECT_THAT(result.values["q"], ElementsAre(1, 2, 3, 4, -1, -2, -3, -4));
+  EXPECT_THAT(result.replaced, testing::Contains(testing::Key("val_24")));
+}
+
+TEST(Operands, AQueryThatIsRepeatedForEachSampleIsOne) {
+  Classified result =
+      classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, 0.5, 1, 1.5, 2", "expand", "['q', 'expand', 'val_0', 'k']"));
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("q"));
+  EXPECT_THAT(result.values["q"], ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Operands, AQueryOfAnotherValueStaysAsItIs) {
+  // The operation reads a value that the tensor was not made of.
+  EXPECT_THAT(classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, 1, 2, 3, 4", "linear", "['q', 'val_0']")).messages,
+              HasSubstr("perhaps scaled by the operation that reads it"));
+}
+
+/// `lerp(x, y, w)`, in f32, with a factor of y − x and another of what is taken from y.
+static ModelProto makeMixture(const std::string &rest, const std::string &operand, const std::string &sources) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x, float[3,2] y) => (float[3,2] z)
+    <float[2] weight_0 = {0.25, 0.75}, float[2] tmp_4 = {)" +
+                                rest + R"(}, bool[2] tmp = {1, 0}> {
+      diff = Sub(y, x)
+      tmp_1 = Mul(weight_0, diff)
+      tmp_2 = Add(x, tmp_1)
+      tmp_5 = Mul(diff, tmp_4)
+      tmp_6 = Sub(y, tmp_5)
+      z = Where(tmp, tmp_2, tmp_6)
+    })");
+  setSignature(model, {"w"}, "x: USER_INPUT\ny: USER_INPUT\n");
+  for (int node = 0; node != 6; ++node)
+    setOperation(model, node, "lerp", 1, "lerp.Tensor", "%x, %y, %" + operand);
+  setFoldedFrom(model, "weight_0", "['w'" + sources + "]");
+  setFoldedFrom(model, "tmp_4", "['w', 'const_3', 'weight_0'" + sources + "]");
+  setFoldedFrom(model, "tmp", "['w', 'const', 'weight_0'" + sources + "]");
+  return model;
+}
+
+TEST(Operands, BothFactorsOfAMixtureAreOneParameter) {
+  Classified result = classify(makeMixture("0.75, 0.25", "p_w", ""));
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.values["w"], ElementsAre(0.25f, 0.75f));
+  // Of what a function made of it, the function is inverted.
+  result = classify(makeMixture("0.75, 0.25", "sigmoid", ", 'sigmoid'"));
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.values["w"],
+              ElementsAre(testing::FloatNear(-1.0986123f, 1e-6f), testing::FloatNear(1.0986123f, 1e-6f)));
+}
+
+TEST(Operands, FactorsThatDoNotMakeOneAreNoMixture) {
+  EXPECT_THAT(classify(makeMixture("0.75, 0.5", "p_w", "")).messages, HasSubstr("is in the file twice"));
+}
+
+/// A parameter, and what another operation made of its shape or of its numbers.
+static ModelProto makeNext(const std::string &name, const std::string &number) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float[2] q = {2, 3}, float[2] )" +
+                                name + " = {" + number + ", " + number + R"(}> {
+      a = Add(x, )" + name + R"()
+      y = Mul(a, q)
+    })");
+  setSignature(model, {"q"}, "x: USER_INPUT\n");
+  setFoldedFrom(model, name, "['q', 'val_0']");
+  setOperation(model, 0, "add", 1, "add.Tensor", "%x, %" + name);
+  setOperation(model, 1, "mul", 1, "mul.Tensor", "%add, %p_q");
+  return model;
+}
+
+TEST(Operands, WhatIsMadeOfAShapeIsConstant) {
+  for (const char *name : {"zeros_like", "new_zeros_1"}) {
+    Classified result = classify(makeNext(name, "0"));
+    EXPECT_EQ(result.messages, "") << name;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("q")) << name;
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre(name));
+  }
+  EXPECT_THAT(classify(makeNext("special_entr", "0.5")).messages, HasSubstr("is in the file twice"));
+}

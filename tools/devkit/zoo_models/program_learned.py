@@ -1,0 +1,66 @@
+"""Programs whose operations read parameters where others read data: queries, keys, mixtures."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from devkit.zoo_models.programs import ROWS, programs, weight
+
+TOKENS = (2, 5, 8)
+HEADS = (2, 2, 5, 4)
+KEYS = dict(k=HEADS, v=HEADS)
+attention = F.scaled_dot_product_attention
+
+
+def split(tokens):
+    return tokens.unflatten(-1, (2, 4)).transpose(-2, -3)
+
+
+class Decoder(nn.Module):
+    """Learned places of queries that are zeros at first, as in detection with transformers."""
+
+    def __init__(self):
+        super().__init__()
+        self.places, self.own, self.cross, self.norm = nn.Embedding(3, 8), nn.MultiheadAttention(8, 2), nn.MultiheadAttention(8, 2), nn.LayerNorm(8)
+
+    def forward(self, x):
+        places, memory = self.places.weight.unsqueeze(1).repeat(1, 2, 1), x.transpose(0, 1)
+        queries = torch.zeros_like(places)
+        h = self.norm(queries + self.own(queries + places, queries + places, queries)[0])
+        return h + self.cross(h + places, memory, memory)[0]
+
+
+class Pooled(nn.Module):
+    """Learned latents that read tokens, with a norm and a projection of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.latents, self.norm, self.q, self.kv, self.out = weight(3, 8), nn.LayerNorm(8), nn.Linear(8, 8, bias=False), nn.Linear(8, 16, bias=False), nn.Linear(8, 8)
+
+    def forward(self, x):
+        z = self.latents[None].repeat(x.shape[0], 1, 1)
+        k, v = self.kv(x).chunk(2, -1)
+        return z + self.out(attention(split(self.q(self.norm(z))), split(k), split(v)).transpose(1, 2).flatten(2))
+
+
+programs(
+    "learned",
+    [
+        ("learned-query", lambda: dict(q=weight(2, 2, 3, 4)), KEYS, lambda m, k, v: attention(m.q, k, v)),
+        ("learned-query-scale", lambda: dict(q=weight(2, 2, 3, 4)), KEYS, lambda m, k, v: attention(m.q, k, v, scale=0.3)),
+        ("learned-query-expanded", lambda: dict(q=weight(1, 2, 3, 4)), KEYS, lambda m, k, v: attention(m.q.expand(2, -1, -1, -1), k, v)),
+        ("learned-query-repeated", lambda: dict(q=weight(2, 3, 4)), KEYS, lambda m, k, v: attention(m.q.unsqueeze(0).repeat(2, 1, 1, 1), k, v)),
+        ("learned-query-split", lambda: dict(q=weight(1, 3, 8)), KEYS, lambda m, k, v: attention(split(m.q).expand(2, -1, -1, -1), k, v)),
+        ("learned-query-masked", lambda: dict(q=weight(2, 2, 3, 4)), dict(**KEYS, b=lambda: torch.rand(2, 1, 3, 5) > 0.3), lambda m, k, v, b: attention(m.q, k, v, attn_mask=b)),
+        ("learned-query-causal", lambda: dict(q=weight(2, 2, 5, 4)), KEYS, lambda m, k, v: attention(m.q, k, v, is_causal=True)),
+        ("learned-query-shared", lambda: dict(q=weight(2, 2, 3, 4), a=nn.Linear(4, 4)), dict(x=HEADS), lambda m, x: attention(m.q, m.a(x), m.a(x)) + attention(m.q * 2, m.a(x), x)),
+        ("learned-keys", lambda: dict(k=weight(2, 2, 3, 4)), dict(q=HEADS, v=(2, 2, 3, 4)), lambda m, q, v: attention(q, m.k, v)),
+        ("learned-keys-values", lambda: dict(k=weight(2, 3, 4)), dict(q=HEADS), lambda m, q: attention(q, m.k.expand(2, 2, 3, 4), m.k.expand(2, 2, 3, 4))),
+        ("learned-places", lambda: dict(n=Decoder()), TOKENS, lambda m, x: m.n(x)),
+        ("learned-latents", lambda: dict(n=Pooled()), TOKENS, lambda m, x: m.n(x)),
+        ("learned-heads-expanded", lambda: dict(q=weight(3, 8)), dict(x=(2, 2, 3, 4)), lambda m, x: x * split(m.q)[None].expand(2, -1, -1, -1)),
+        ("learned-mixture", lambda: dict(w=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w)),
+        ("learned-mixture-gate", lambda: dict(w=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w.sigmoid())),
+        ("learned-mixture-number", lambda: dict(w=nn.Parameter(torch.tensor(0.3)), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w)),
+    ],
+)

@@ -133,7 +133,9 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
       if (facts.tensor->data_type() != ::onnx::TensorProto::FLOAT)
         return "converted to " + elementTypeName(facts.tensor->data_type());
   }
-  auto repeats = [](StringRef name) { return operationName(name) == "expand" || operationName(name) == "cat"; };
+  auto repeats = [](StringRef name) {
+    return llvm::is_contained({"expand", "repeat", "tile", "cat"}, operationName(name));
+  };
   bool mayRepeat = isGathered(facts) || repeats(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, repeats);
   bool expands = isGather(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isGather);
   if (mayRepeat && expands && !isGathered(facts) && facts.getNumElements() > 1 &&

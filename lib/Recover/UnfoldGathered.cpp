@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Classifier.h"
 #include "PositionRules.h"
 #include "TableValues.h"
 #include "Unfold.h"
@@ -282,6 +283,16 @@ static bool isScaledByAttention(const UnfoldingGraph &graph, StringRef tensor) {
   });
 }
 
+/// Whether the program viewed the parameter in another shape, or turned its dimensions, and the rows have several:
+/// which shape it has, the file does not tell.
+static bool isOfUnknownShape(const Evaluated &evaluated, const Gathering &gathering) {
+  auto views = [](StringRef name) {
+    return turnsDimensions(name) ||
+           is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name));
+  };
+  return gathering.featureAxes.size() > 1 && (views(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, views));
+}
+
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
   if (evaluated.parameters.size() != 1 || !mayGather(evaluated) || isScaledByAttention(graph, tensor.name()))
@@ -298,7 +309,8 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   if (found->numRows == 1 && found->width == 1)
     return unfoldUniform(graph, evaluated, *bytes);
   const std::string &name = evaluated.parameters.front()->target;
-  bool isGuess = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
+  const bool isGuess =
+      orderPairs(dimsOf(tensor, found->positionAxes), *found, name) || isOfUnknownShape(evaluated, *found);
   replace(graph, tensor, *bytes, *found, name, moduleOf(name), isGuess);
   return true;
 }

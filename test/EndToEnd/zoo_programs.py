@@ -35,6 +35,7 @@ CASES = [
     ("learned-keys-values", "dynamo", False, "holds"),
     ("learned-places", "dynamo", False, "holds"),
     ("learned-mixture-gate", "dynamo", False, "holds"),
+    ("learned-heads-expanded", "dynamo", False, "warns"),
     ("transformer", "dynamo", True, "holds"),
     ("report-uncertain-tasks", "train", True, "warns"),
     ("batch-twice", "dynamo", True, "warns"),

@@ -127,3 +127,13 @@ TEST(Operands, WhatIsMadeOfAShapeIsConstant) {
   }
   EXPECT_THAT(classify(makeNext("special_entr", "0.5")).messages, HasSubstr("is in the file twice"));
 }
+
+TEST(Operands, AQueryOfAnotherShapeIsAGuess) {
+  // Viewed as heads before it was repeated: the parameter's own shape is not in the file.
+  Classified result = classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, 0.5, 1, 1.5, 2", "expand",
+                                             "['q', 'expand', 'transpose', 'val_0', 'view', 'k']"));
+  EXPECT_TRUE(result.unfolded["q"].isAssumed);
+  EXPECT_THAT(result.messages, HasSubstr("q"));
+  result = classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, 0.5, 1, 1.5, 2", "expand", "['q', 'expand', 'val_0']"));
+  EXPECT_FALSE(result.unfolded["q"].isAssumed);
+}

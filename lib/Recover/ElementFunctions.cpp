@@ -13,7 +13,13 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::TensorProto;
 
-static constexpr ElementFunction functions[] = {
+/// Exponents and bases that programs write: halves and whole numbers, of which what is solved for is near.
+static double nearHalf(double x) {
+  const double half = std::round(2 * x) / 2;
+  return std::abs(x - half) <= 1e-4 * std::max(1.0, std::abs(x)) ? half : x;
+}
+
+static const ElementFunction functions[] = {
     {"sub",
      {"Sub"},
      ElementFunction::NumberFirst,
@@ -118,6 +124,18 @@ static constexpr ElementFunction functions[] = {
      nullptr},
     {"square", {"Mul"}, ElementFunction::Itself, [](double x, double) { return x * x; }, nullptr, nullptr},
     {"pow", {"Mul"}, ElementFunction::Itself, [](double x, double) { return x * x; }, nullptr, nullptr},
+    {"pow",
+     {"Pow"},
+     ElementFunction::NumberLast,
+     [](double x, double c) { return std::pow(x, c); },
+     [](double x, double y) { return nearHalf(std::log(std::abs(y)) / std::log(std::abs(x))); },
+     nullptr},
+    {"pow",
+     {"Pow"},
+     ElementFunction::NumberFirst,
+     [](double x, double c) { return std::pow(c, x); },
+     [](double x, double y) { return nearHalf(std::pow(y, 1 / x)); },
+     nullptr},
     {"abs", {"Abs"}, ElementFunction::Nothing, [](double x, double) { return std::abs(x); }, nullptr, nullptr},
     {"relu", {"Relu"}, ElementFunction::Nothing, [](double x, double) { return std::max(x, 0.0); }, nullptr, nullptr},
     {"sin", {"Sin"}, ElementFunction::Nothing, [](double x, double) { return std::sin(x); }, nullptr, nullptr},

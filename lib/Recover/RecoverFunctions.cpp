@@ -243,7 +243,8 @@ static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, Arr
   return true;
 }
 
-/// Lengths of rows and the like: what a program compares a codebook's entries by.
+/// Lengths of rows and the like: what a program compares a codebook's entries by; also repeated in front, once for each
+/// sample.
 static bool unfoldReduction(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
                             ArrayRef<StringRef> operations) {
   std::optional<Reduction> reduction = findReduction(operations);
@@ -252,6 +253,7 @@ static bool unfoldReduction(UnfoldingGraph &graph, const Evaluated &evaluated, c
   if (!reduction || parameter.empty() || values.empty() || dims.size() > 4 ||
       int64_t(parameter.size()) > largestCompared)
     return false;
+  size_t size = 0; // of what is not repeated
   auto fits = [&](unsigned set) {
     reduction->axes.clear();
     for (size_t axis = 0; axis != dims.size(); ++axis)
@@ -261,14 +263,22 @@ static bool unfoldReduction(UnfoldingGraph &graph, const Evaluated &evaluated, c
     double scale = 0; // sums of both signs keep the error of their largest terms
     for (double x : parameter)
       scale = std::max(scale, reduction->isSquare || reduction->isAbsolute ? 0 : std::abs(x));
-    return expected.size() == values.size() && all_of(zip(expected, values), [&](auto pair) {
-             return isEvaluated(std::get<0>(pair), std::get<1>(pair), scale);
-           });
+    if (values.size() % expected.size() != 0)
+      return false;
+    for (size_t at = 0; at != values.size(); at += expected.size())
+      if (!all_of(zip(expected, ArrayRef(values).slice(at, expected.size())),
+                  [&](auto pair) { return isEvaluated(std::get<0>(pair), std::get<1>(pair), scale); }))
+        return false;
+    size = expected.size();
+    return true;
   };
   unsigned set = 1;
   while (set < 1u << dims.size() && !fits(set))
     ++set;
-  if (set == 1u << dims.size())
+  SmallVector<int64_t> shape(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end()), inner(shape);
+  while (!inner.empty() && checkedElements(inner).value_or(0) > int64_t(size))
+    inner.erase(inner.begin());
+  if (set == 1u << dims.size() || checkedElements(inner).value_or(0) != int64_t(size))
     return false;
   graph.setModule(moduleOf(tensor.name()));
   std::string result = reduction->isSquare     ? graph.addNode("Mul", {tensor.name(), tensor.name()})
@@ -277,13 +287,16 @@ static bool unfoldReduction(UnfoldingGraph &graph, const Evaluated &evaluated, c
   result = graph.addNode("ReduceSum", {result, graph.addIntegers({int64_t(reduction->axes.size())}, reduction->axes)});
   graph.setAttribute("keepdims", 1);
   if (reduction->isMean)
-    result = graph.addNode("Mul", {result, graph.addNumber(float(values.size()) / float(parameter.size()))});
+    result = graph.addNode("Mul", {result, graph.addNumber(float(size) / float(parameter.size()))});
   if (reduction->isRoot)
     result = graph.addNode("Sqrt", {result});
   if (reduction->isQuotient)
     result = graph.addNode("Div", {tensor.name(), result});
-  SmallVector<int64_t> shape(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
-  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(shape.size())}, shape)}, evaluated.tensor->name());
+  const bool isRepeated = inner.size() != shape.size();
+  result = graph.addNode("Reshape", {result, graph.addIntegers({int64_t(inner.size())}, inner)},
+                         isRepeated ? StringRef() : StringRef(evaluated.tensor->name()));
+  if (isRepeated)
+    graph.addNode("Expand", {result, graph.addIntegers({int64_t(shape.size())}, shape)}, evaluated.tensor->name());
   graph.remove(*evaluated.tensor);
   return true;
 }

@@ -73,14 +73,14 @@ static int64_t countSamples(const GraphProto &graph) {
 /// Parameters of which every tensor that was evaluated is of it alone.
 static void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images) {
   llvm::MapVector<const SignatureEntry *, SmallVector<const Evaluated *>> byParameter;
+  // What was taken apart already gave a parameter that the others are made of.
   for (const Evaluated &each : images)
-    for (const SignatureEntry *entry : each.parameters)
-      byParameter[entry].push_back(&each);
+    if (!graph.isRemoved(each.tensor->name()))
+      for (const SignatureEntry *entry : each.parameters)
+        byParameter[entry].push_back(&each);
   const int64_t samples = countSamples(graph.getGraph());
   for (const auto &[entry, all] : byParameter)
-    if (all_of(all, [&](const Evaluated *each) {
-          return each->parameters.size() == 1 && !graph.isRemoved(each->tensor->name());
-        }))
+    if (all_of(all, [](const Evaluated *each) { return each->parameters.size() == 1; }))
       unfoldSeveral(graph, all, samples) || unfoldMixture(graph, all);
   llvm::erase_if(images, [&](const Evaluated &each) { return graph.isRemoved(each.tensor->name()); });
 }
@@ -498,7 +498,8 @@ static const UnfoldingRule lastRules[] = {
      "warning asks for `--rename`"},
     {[](Unfolding &all) { recoverAllFunctions(all.graph, all.images); }, Files::All,
      "a row or slice of a parameter that is in the file as well, a function of it (`1 - mix`, `scale · w`, "
-     "`sigmoid(gate)`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), or a "
+     "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
+     "or a "
      "penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed over "
      "rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "

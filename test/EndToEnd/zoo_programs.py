@@ -35,6 +35,8 @@ CASES = [
     ("learned-keys-values", "dynamo", False, "holds"),
     ("learned-places", "dynamo", False, "holds"),
     ("learned-mixture-gate", "dynamo", False, "holds"),
+    ("learned-gate-rest", "dynamo", False, "holds"),
+    ("learned-memory", "dynamo", False, "holds"),
     ("learned-heads-expanded", "dynamo", False, "warns"),
     ("transformer", "dynamo", True, "holds"),
     ("report-uncertain-tasks", "train", True, "warns"),

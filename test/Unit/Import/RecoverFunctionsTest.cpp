@@ -115,12 +115,63 @@ TEST(RecoverFunctions, ReductionsOfParametersAreComputed) {
         make("mean", "3", "1.5, 3.5, 5.5", "'val_2'"),
         make("linalg_vector_norm", "3,1", "2.236068, 5, 7.8102497", "'val_2'"),
         make("div", "3,2", "0.44721360, 0.89442719, 0.6, 0.8, 0.64018440, 0.76822128",
-             "'linalg_vector_norm', 'clamp_min', 'val_2'")}) {
+             "'linalg_vector_norm', 'clamp_min', 'val_2'"),
+        // Of each sample, as a similarity with every entry compares them.
+        make("div_1", "2,3,2",
+             "0.44721360, 0.89442719, 0.6, 0.8, 0.64018440, 0.76822128, 0.44721360, 0.89442719, 0.6, 0.8, 0.64018440, "
+             "0.76822128",
+             "'expand', 'linalg_vector_norm', 'clamp_min', 'unsqueeze', 'val_2'")}) {
     EXPECT_EQ(result.messages, "");
     EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("cb.weight"));
   }
-  // Other numbers are none.
+  // Other numbers are none, also of one sample alone.
+  EXPECT_THAT(make("linalg_vector_norm", "2,3", "2.236068, 5, 7.8102497, 2.236068, 5, 8", "'expand', 'val_2'").messages,
+              HasSubstr("is in the file twice"));
   EXPECT_THAT(make("sum_2", "3", "5, 25, 62", "'pow_2', 'val_2'").messages, HasSubstr("is in the file twice"));
+}
+
+TEST(RecoverFunctions, PowersNextToTheirParameterAreComputed) {
+  auto make = [](const std::string &values) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3] x) => (float[3] y) <float[3] w = {0.5, -2, 3}, float[3] pow_2 = {)" +
+                                  values + R"(}> {
+        a = Mul(x, w)
+        y = Add(a, pow_2)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "pow_2", "['scalar_tensor_default', 'val_0', 'w']");
+    return classify(model);
+  };
+  // Squares, cubes, and two to the power of w.
+  for (const char *values : {"0.25, 4, 9", "0.125, -8, 27", "1.4142135, 0.25, 8"}) {
+    Classified result = make(values);
+    EXPECT_EQ(result.messages, "") << values;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  }
+  EXPECT_THAT(make("0.125, -8, 28").messages, HasSubstr("is in the file twice"));
+}
+
+TEST(RecoverFunctions, WhatAnInvertedFunctionGaveMakesTheOthers) {
+  // tanh(g), and sqrt(1 - tanh(g)²), of which the program computes the tangent twice.
+  auto make = [](const std::string &values) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y)
+      <float[4] tanh = {0.6469762, -0.1597051, -0.7928361, 0.2523913}, float[4] sqrt = {)" +
+                                  values + R"(}> {
+        a = Mul(x, tanh)
+        y = Add(a, sqrt)
+      })");
+    setSignature(model, {"g"});
+    setFoldedFrom(model, "tanh", "['g']");
+    setFoldedFrom(model, "sqrt", "['g', 'pow_1', 'scalar_tensor_default', 'sub', 'tanh_1', 'val_0', 'val_1']");
+    return classify(model);
+  };
+  Classified result = make("0.7625102, 0.9871648, 0.6094348, 0.9676253");
+  EXPECT_THAT(result.messages, testing::Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("g"));
+  EXPECT_THAT(make("0.7625102, 0.9871648, 0.6094348, 0.9").messages, HasSubstr("is in the file twice"));
 }
 
 TEST(RecoverFunctions, ChainsBesideTheirParameterAreComputed) {

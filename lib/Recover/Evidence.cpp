@@ -414,5 +414,5 @@ void lowtide::setFoldedFrom(::onnx::ValueInfoProto &value, ArrayRef<std::string>
   auto at = find_if(props, [](const auto &prop) { return prop.key() == foldedFromKey; });
   auto &note = at == props.end() ? *props.Add() : *at;
   note.set_key(foldedFromKey.str());
-  note.set_value("['" + join(names, "', '") + "']");
+  note.set_value(names.empty() ? "[]" : "['" + join(names, "', '") + "']");
 }

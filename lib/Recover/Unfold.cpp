@@ -408,6 +408,9 @@ static const UnfoldingRule firstRules[] = {
     {ofProgram<forgetShapes>, Files::WithNotes,
      "numbers made of a parameter's shape alone (`zeros_like`, the scale and the causal mask of attention)",
      "constants"},
+    {ofProgram<unfoldHiddenRows>, Files::WithNotes,
+     "a mask of attention by truth values that depend on no input, hidden by the lowest finite number",
+     "−∞: a query that sees no key has zeros for weights"},
     {ofProgram<unfoldOperands>, Files::WithNotes,
      "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; w "
      "and "

@@ -169,6 +169,8 @@ void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
 
 /// Operands of operations that the exporter wrote in steps, of which it evaluated some.
 void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Masks of truth values that depend on no input: a query that sees no key has zeros for weights (HiddenRows.h).
+void unfoldHiddenRows(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Takes parameters out of the notes of numbers that were made of their shapes alone, and inputs out of all.
 void forgetShapes(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 

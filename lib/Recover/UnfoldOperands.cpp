@@ -237,6 +237,32 @@ static bool isMask(ArrayRef<float> values) {
   return any_of(values, hides) && all_of(values, [&](float x) { return x == 0 || hides(x); });
 }
 
+void lowtide::unfoldHiddenRows(UnfoldingGraph &graph, GraphProto &proto, const Signature &) {
+  StringSet<> guarded;
+  for (const NodeProto &node : proto.node())
+    if (node.op_type() == "IsNaN" && isOfMaskedAttention(node))
+      guarded.insert(findProgramNote(node));
+  for (NodeProto &node : *proto.mutable_node())
+    for (std::string &input : *node.mutable_input()) {
+      // A mask of numbers is a value of the program, and goes by its name.
+      const TensorProto *tensor = graph.find(input);
+      if (node.op_type() != "Add" || !guarded.contains(findProgramNote(node)) || !tensor ||
+          operationName(input) != "val")
+        continue;
+      std::vector<float> values = valuesOf(graph, *tensor);
+      if (!isMask(values) || is_contained(values, -INFINITY))
+        continue;
+      for (float &value : values)
+        value = value == 0 ? value : -INFINITY;
+      std::string bytes(values.size() * sizeof(float), '\0'), name = input + "@hidden";
+      std::memcpy(bytes.data(), values.data(), bytes.size());
+      if (!graph.find(name))
+        graph.addEvaluated(name, {tensor->dims().data(), size_t(tensor->dims_size())}, TensorProto::FLOAT,
+                           std::move(bytes), {});
+      input = std::move(name);
+    }
+}
+
 void lowtide::forgetShapes(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
   // Of attention, by whether all that read it do so as a factor or as a mask.
   StringMap<bool> ofAttention;

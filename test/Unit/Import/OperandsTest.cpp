@@ -137,3 +137,36 @@ TEST(Operands, AQueryOfAnotherShapeIsAGuess) {
   result = classify(makeAttention("2,1,2,2", "0.5, 1, 1.5, 2, 0.5, 1, 1.5, 2", "expand", "['q', 'expand', 'val_0']"));
   EXPECT_FALSE(result.unfolded["q"].isAssumed);
 }
+
+/// Attention whose mask was evaluated as `mask`, called `name`; `guards`: the exporter handles rows that see no key.
+static Classified makeMasked(const std::string &name, bool guards) {
+  ModelProto model = parseModel(
+      R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1,1,2,2] s, float[1,1,2,2] v) => (float[1,1,2,2] y)
+    <float[2,2] )" +
+      name + R"( = {-3.4028235e38, -3.4028235e38, 0, -3.4028235e38}, float zero = {0}, float[2,2] w = {1, 2, 3, 4}> {
+      a = MatMul(s, w)
+      b = Add(a, )" +
+      name + R"()
+      c = Softmax(b)
+      d = IsNaN(c)
+      e = Where(d, zero, c)
+      y = MatMul(e, v)
+    })");
+  setSignature(model, {"w"}, "s: USER_INPUT\nv: USER_INPUT\n");
+  for (int node = 1; node != 6; ++node)
+    if (guards || node != 3)
+      setOperation(model, node, "attention", 1, "scaled_dot_product_attention.default", "%linear, %k, %v, %gt");
+  setFoldedFrom(model, name, "['arange', 'gt', 'val_41']");
+  return classify(model);
+}
+
+TEST(Operands, RowsOfAConstantMaskThatSeeNoKeyAreHidden) {
+  Classified result = makeMasked("val_43", true);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Constant), testing::Contains("val_43@hidden"));
+  // A mask of numbers that the program adds, and attention without a guard, stay as they are.
+  EXPECT_THAT(makeMasked("masked_fill", true).names(InitializerRole::Constant), testing::Contains("masked_fill"));
+  EXPECT_THAT(makeMasked("val_43", false).names(InitializerRole::Constant), testing::Contains("val_43"));
+}

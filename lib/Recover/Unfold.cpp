@@ -406,7 +406,8 @@ static const UnfoldingRule firstRules[] = {
     {unfoldSingleBiases, Files::OfTensorFlow, "the two biases of a recurrent layer, of which TensorFlow has one",
      "one bias, and zeros"},
     {ofProgram<forgetShapes>, Files::WithNotes,
-     "numbers made of a parameter's shape alone (`zeros_like`, the scale and the causal mask of attention)",
+     "numbers made of a parameter's shape alone (`zeros_like`, the scale and the causal mask of attention, the layout "
+     "of a recurrent layer's weights by its first state)",
      "constants"},
     {ofProgram<unfoldHiddenRows>, Files::WithNotes,
      "a mask of attention by truth values that depend on no input, hidden by the lowest finite number",

@@ -263,6 +263,13 @@ void lowtide::unfoldHiddenRows(UnfoldingGraph &graph, GraphProto &proto, const S
     }
 }
 
+/// Whether the program's recurrent layer has the parameter as a weight or a bias, and not as its first state.
+static bool isOfLayer(const NodeProto &node, const SignatureEntry &entry) {
+  const StringRef leaf = leafOf(entry.target);
+  return is_contained(findProgramOperands(node), entry.placeholder) &&
+         (leaf.starts_with("weight") || leaf.starts_with("bias"));
+}
+
 void lowtide::forgetShapes(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
   // Of attention, by whether all that read it do so as a factor or as a mask.
   StringMap<bool> ofAttention;
@@ -275,16 +282,29 @@ void lowtide::forgetShapes(UnfoldingGraph &graph, GraphProto &proto, const Signa
                                                     (node.op_type() == "Add" && isMask(valuesOf(graph, *tensor))));
       ofAttention.try_emplace(input, true).first->second &= isSize;
     }
+  // Weights and biases of recurrent layers, which are laid out by the size of the first state.
+  StringMap<const NodeProto *> ofLayers;
+  for (const NodeProto &node : proto.node())
+    if (is_contained({"LSTM", "GRU", "RNN"}, node.op_type()))
+      for (int operand : {1, 2, 3})
+        if (operand < node.input_size())
+          ofLayers[node.input(operand)] = &node;
   for (auto &value : *proto.mutable_value_info()) {
     if (!graph.find(value.name()))
       continue;
+    const NodeProto *layer = ofLayers.lookup(value.name());
     const std::vector<std::string> all = findFoldedFrom(value);
     const bool isOfShape = readsShapeOnly(value.name()) || ofAttention.lookup(value.name());
     std::vector<std::string> made = all;
     // What was evaluated depends on no input's numbers.
-    llvm::erase_if(made, [&](const std::string &name) {
-      return signature.isInput(name) || (isOfShape && signature.findTarget(name));
-    });
+    auto isOthers = [&](const SignatureEntry *entry) {
+      return entry && (isOfShape || (layer && !isOfLayer(*layer, *entry)));
+    };
+    llvm::erase_if(
+        made, [&](const std::string &name) { return signature.isInput(name) || isOthers(signature.findTarget(name)); });
+    // Not all notes name the weights.
+    if (layer && none_of(made, [&](const std::string &name) { return signature.findTarget(name); }))
+      continue;
     if (made.size() != all.size())
       setFoldedFrom(value, made);
   }

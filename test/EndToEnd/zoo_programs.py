@@ -38,6 +38,7 @@ CASES = [
     ("learned-gate-rest", "dynamo", False, "holds"),
     ("learned-memory", "dynamo", False, "holds"),
     ("constant-mask-empty-row", "dynamo", False, "holds"),
+    ("learned-states", "dynamo", False, "holds"),
     ("learned-heads-expanded", "dynamo", False, "warns"),
     ("transformer", "dynamo", True, "holds"),
     ("report-uncertain-tasks", "train", True, "warns"),

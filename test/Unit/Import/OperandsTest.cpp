@@ -170,3 +170,29 @@ TEST(Operands, RowsOfAConstantMaskThatSeeNoKeyAreHidden) {
   EXPECT_THAT(makeMasked("masked_fill", true).names(InitializerRole::Constant), testing::Contains("masked_fill"));
   EXPECT_THAT(makeMasked("val_43", false).names(InitializerRole::Constant), testing::Contains("val_43"));
 }
+
+TEST(Operands, AFirstStateIsNoPartOfARecurrentLayersWeights) {
+  auto make = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,1,1] x) => (float[2,1,1,2] y)
+      <float[1,2,1] val_1 = {1, 2}, float[1,2,2] val_2 = {1, 2, 3, 4}, float[1,4] val_3 = {1, 2, 3, 4},
+       float[1,1,2] clone = {5, 6}> {
+        y, last = RNN<hidden_size = 2>(x, val_1, val_2, val_3, "", clone)
+      })");
+    setSignature(model, {"h", "n.weight_ih_l0", "n.weight_hh_l0", "n.bias_ih_l0", "n.bias_hh_l0"}, "x: USER_INPUT\n");
+    setOperation(model, 0, "rnn", 1, "rnn_tanh.input", operands);
+    setFoldedFrom(model, "val_1", "['h', 'n.weight_ih_l0', 'clone', 'val_0']");
+    setFoldedFrom(model, "val_2", "['h', 'n.weight_hh_l0', 'clone', 'val_0']");
+    setFoldedFrom(model, "val_3", "['h', 'n.bias_ih_l0', 'n.bias_hh_l0', 'clone', 'val_0']");
+    setFoldedFrom(model, "clone", "['h']");
+    return classify(model);
+  };
+  Classified result =
+      make("%x, %clone, [%p_n_weight_ih_l0, %p_n_weight_hh_l0, %p_n_bias_ih_l0, %p_n_bias_hh_l0], True, 1, 0.0, True");
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("h", "n.weight_ih_l0", "n.weight_hh_l0", "n.bias_ih_l0", "n.bias_hh_l0"));
+  // Where the note does not name the weights, nothing tells them from the state.
+  EXPECT_THAT(make("%x, %clone").messages, HasSubstr("is in the file twice"));
+}

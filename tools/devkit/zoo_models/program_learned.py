@@ -57,6 +57,7 @@ programs(
         ("learned-keys", lambda: dict(k=weight(2, 2, 3, 4)), dict(q=HEADS, v=(2, 2, 3, 4)), lambda m, q, v: attention(q, m.k, v)),
         ("learned-keys-values", lambda: dict(k=weight(2, 3, 4)), dict(q=HEADS), lambda m, q: attention(q, m.k.expand(2, 2, 3, 4), m.k.expand(2, 2, 3, 4))),
         ("constant-mask-empty-row", lambda: dict(a=nn.Linear(4, 4), b=nn.Linear(4, 4)), dict(x=HEADS), lambda m, x: attention(m.a(x), m.b(x), x, attn_mask=torch.arange(5)[:, None] > torch.arange(5))),
+        ("learned-states", lambda: dict(n=nn.LSTM(8, 3, batch_first=True, bidirectional=True), h=weight(2, 1, 3), c=weight(2, 1, 3)), TOKENS, lambda m, x: m.n(x, (m.h.expand(2, 2, 3).contiguous(), m.c.expand(2, 2, 3).contiguous()))[0]),
         ("learned-places", lambda: dict(n=Decoder()), TOKENS, lambda m, x: m.n(x)),
         ("learned-latents", lambda: dict(n=Pooled()), TOKENS, lambda m, x: m.n(x)),
         ("learned-heads-expanded", lambda: dict(q=weight(3, 8)), dict(x=(2, 2, 3, 4)), lambda m, x: x * split(m.q)[None].expand(2, -1, -1, -1)),

@@ -54,6 +54,17 @@ static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor
   return false;
 }
 
+/// Whether many elements of the tensor are equal bit by bit: more than are by chance.
+static bool repeatsElements(const ModelView &file, const ::onnx::TensorProto &tensor) {
+  const std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
+  const size_t width = findElementType(tensor.data_type())->bytes;
+  llvm::StringSet<> elements;
+  for (size_t at = 0; at + width <= bytes.size(); at += width)
+    elements.insert(StringRef(bytes).substr(at, width));
+  const size_t all = bytes.size() / width;
+  return 64 * (all - elements.size()) > all;
+}
+
 bool lowtide::mayScale(StringRef tensor, const ::onnx::NodeProto &reader) {
   if (operationName(tensor) != "val")
     return false;
@@ -143,6 +154,13 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     return "has one value everywhere, so that it cannot be seen which of its elements are one";
   if (mayRepeat && repeatsRows(file, *facts.tensor))
     return "holds some of its rows several times";
+  // One of several may have been repeated along any dimension.
+  auto isParameter = [&](const std::string &name) {
+    const SignatureEntry *entry = signature.findTarget(name);
+    return entry && entry->kind == SignatureEntry::Parameter;
+  };
+  if (expands && llvm::count_if(facts.foldedFrom, isParameter) > 1 && repeatsElements(file, *facts.tensor))
+    return "holds some of its elements several times";
   return "";
 }
 

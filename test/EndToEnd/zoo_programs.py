@@ -39,6 +39,7 @@ CASES = [
     ("learned-memory", "dynamo", False, "holds"),
     ("constant-mask-empty-row", "dynamo", False, "holds"),
     ("learned-states", "dynamo", False, "holds"),
+    ("learned-pairs", "dynamo", False, "warns"),
     ("learned-heads-expanded", "dynamo", False, "warns"),
     ("transformer", "dynamo", True, "holds"),
     ("report-uncertain-tasks", "train", True, "warns"),

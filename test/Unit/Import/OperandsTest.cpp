@@ -196,3 +196,19 @@ TEST(Operands, AFirstStateIsNoPartOfARecurrentLayersWeights) {
   // Where the note does not name the weights, nothing tells them from the state.
   EXPECT_THAT(make("%x, %clone").messages, HasSubstr("is in the file twice"));
 }
+
+TEST(Operands, PairsOfTwoParametersAreReported) {
+  // `cartesian_prod(u, v)`: each element is there twice; joined next to one another, each once.
+  auto make = [](const std::string &values, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4,2] x) => (float[4,2] y) <float[4,2] stack = {)" +
+                                  values + "}> { y = Mul(x, stack) }");
+    setSignature(model, {"u", "v"});
+    setFoldedFrom(model, "stack", sources);
+    return classify(model).messages;
+  };
+  EXPECT_THAT(make("1, 3, 1, 4, 2, 3, 2, 4", "['clone', 'expand', 'expand_1', 'u', 'v', 'val_1']"),
+              HasSubstr("was folded from several parameters (u, v)"));
+  EXPECT_EQ(make("1, 2, 3, 4, 5, 6, 7, 8", "['clone', 'expand', 'expand_1', 'u', 'v', 'val_1']"), "");
+}

@@ -63,6 +63,7 @@ programs(
         ("learned-heads-expanded", lambda: dict(q=weight(3, 8)), dict(x=(2, 2, 3, 4)), lambda m, x: x * split(m.q)[None].expand(2, -1, -1, -1)),
         ("learned-mixture", lambda: dict(w=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w)),
         ("learned-mixture-gate", lambda: dict(w=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w.sigmoid())),
+        ("learned-pairs", lambda: dict(w=weight(3), v=weight(4)), (12, 2), lambda m, x: torch.cartesian_prod(m.w, m.v) * x),
         ("learned-powers", lambda: dict(w=weight(4), a=nn.Linear(5, 4)), ROWS, lambda m, x: m.a(x) * m.w + m.a(x) ** 2 * m.w**2 + m.w**3),
         ("learned-gate-rest", lambda: dict(g=weight(4), a=nn.Linear(5, 4), b=nn.Linear(5, 4)), ROWS, lambda m, x: m.g.tanh() * m.a(x) + (1 - m.g.tanh().square()).sqrt() * m.b(x)),
         ("learned-memory", lambda: dict(w=weight(3, 4), a=nn.Linear(5, 4)), ROWS, lambda m, x: F.cosine_similarity(m.a(x)[:, None], m.w[None], dim=-1).softmax(-1) @ m.w),

@@ -413,9 +413,8 @@ static const UnfoldingRule firstRules[] = {
      "a mask of attention by truth values that depend on no input, hidden by the lowest finite number",
      "−∞: a query that sees no key has zeros for weights"},
     {ofProgram<unfoldOperands>, Files::WithNotes,
-     "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; w "
-     "and "
-     "1 − w of `lerp(x, y, w)`",
+     "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; "
+     "w and 1 − w of `lerp(x, y, w)`",
      "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
     {unfoldConversions, Files::All,
      "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
@@ -503,9 +502,8 @@ static const UnfoldingRule lastRules[] = {
     {[](Unfolding &all) { recoverAllFunctions(all.graph, all.images); }, Files::All,
      "a row or slice of a parameter that is in the file as well, a function of it (`1 - mix`, `scale · w`, "
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
-     "or a "
-     "penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed over "
-     "rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns)",
+     "or a penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed "
+     "over rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "
      "plainest number. Of a layer that read zeros (the first step of a recurrence), its bias, repeated; a bias of "
      "zeros, which the exporter drops from the other steps as well, is refused"},

@@ -40,15 +40,24 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   problem.apply(plan, facts, anchor, move);
 }
 
+const solve::PackedPlan *PosedEntry::findSmallestElsewhere() const {
+  const solve::PackedPlan *smallest = nullptr;
+  for (solve::SolvedStep *offload : offloads)
+    if (const solve::PackedPlan &plan = offload->plans.getSmallest();
+        (!smallest || plan.arenaBytes < smallest->arenaBytes) &&
+        solve::simulateLanes(offload->graph, plan.plan, getAlignment(getWaitingSpace())).roomBytes <= waitingBytes)
+      smallest = &plan;
+  return smallest;
+}
+
 std::pair<const solve::PackedPlan *, uint64_t> PosedEntry::findSmallest() const {
   const solve::PackedPlan *smallest = &solved->plans.getSmallest();
   uint64_t bytes = smallestStagingBytes + smallest->arenaBytes;
-  for (solve::SolvedStep *offload : offloads)
-    if (const solve::PackedPlan &plan = offload->plans.getSmallest();
-        stagingBytes <= smallestStagingBytes && smallestStagingBytes + plan.arenaBytes < bytes) {
-      smallest = &plan;
-      bytes = smallestStagingBytes + plan.arenaBytes;
-    }
+  if (stagingBytes > smallestStagingBytes)
+    return {smallest, bytes};
+  const solve::PackedPlan *elsewhere = findSmallestElsewhere();
+  if (elsewhere && smallestStagingBytes + elsewhere->arenaBytes < bytes)
+    return {elsewhere, smallestStagingBytes + elsewhere->arenaBytes};
   return {smallest, bytes};
 }
 
@@ -71,9 +80,8 @@ bool EntryStaging::isWorthIt(ArrayRef<PosedEntry> entries) const {
   for (const PosedEntry &entry : entries) {
     uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
     without = std::max(without, arena);
-    for (solve::SolvedStep *offload : entry.offloads)
-      arena = std::min(arena, offload->plans.getSmallest().arenaBytes);
-    with = std::max(with, arena);
+    const solve::PackedPlan *elsewhere = entry.findSmallestElsewhere();
+    with = std::max(with, elsewhere ? std::min(arena, elsewhere->arenaBytes) : arena);
   }
   return most + with < least + without;
 }

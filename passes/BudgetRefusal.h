@@ -24,6 +24,8 @@ struct PosedEntry {
   /// What others do with such a memory; null without one.
   std::shared_ptr<solve::OffloadBaselines> baselines = {};
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
+  /// What values may take where they wait.
+  uint64_t waitingBytes = UINT64_MAX;
   /// Of the smallest plans of all entries together (EntryStaging::setSmallest).
   uint64_t smallestStagingBytes = 0;
 
@@ -31,6 +33,8 @@ struct PosedEntry {
   Space getWaitingSpace() const { return spaces.empty() ? Space::Device : spaces.front(); }
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
+  /// Of the plans with values in another memory that has room for them the one with the smallest arena; null: none.
+  const solve::PackedPlan *findSmallestElsewhere() const;
   /// The plan with the smallest arena that was found, and that arena with what copies pass through.
   std::pair<const solve::PackedPlan *, uint64_t> findSmallest() const;
   uint64_t getSmallestBytes() const { return findSmallest().second; }

@@ -118,7 +118,9 @@ static uint64_t countMostStaging(const PosedEntry &entry, const TargetInfo &targ
   return countStagingBytes(target, moves);
 }
 
-void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, solve::SolvedSteps &solved) {
+void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, uint64_t waitingBytes,
+                           solve::SolvedSteps &solved) {
+  entry.waitingBytes = waitingBytes;
   entry.leastStagingBytes = countStagingBytes(target, findMoves(entry.step));
   entry.stagingBytes = countMostStaging(entry, target);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))

@@ -533,7 +533,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     for (const OtherMemory &memory : costs.memories)
       entry.spaces.push_back(memory.space);
     if (!rooms.empty() && rematStrategy == "fit")
-      poseOffloads(entry, target, *solved);
+      poseOffloads(entry, target, roomsLeft.front().bytes, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
     if (failed(profile))

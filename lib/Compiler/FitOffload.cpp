@@ -69,7 +69,7 @@ FailureOr<PlacedStep> PlacedStep::get(OwningOpRef<ModuleOp> module, const Target
   if (!entry.solved->front.isValid())
     return failure();
   entry.spaces = {room.memory.space};
-  poseOffloads(entry, target, *solved);
+  poseOffloads(entry, target, placed.room.bytes, *solved);
   return placed;
 }
 

@@ -4,8 +4,9 @@ Arguments: the folder of recorded models, a folder to work in.
 """
 
 import json
+import subprocess
 
-from offload_trials import WORK, compare, compile, train
+from offload_trials import MODEL, WORK, compare, compile, train
 
 gpu = ["--batch=4", "--target=cuda-emulated"]
 told = WORK / "figures.json"
@@ -22,3 +23,9 @@ losses, saved, _ = train(whole)
 train(both, steps=2)
 others, again, _ = train(both, f"--resume={both.with_suffix('')}", steps=2)
 print(f"cuda-emulated, in both, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+# A smallest plan is one for which the other memory has room, too.
+narrow = ["compile", MODEL / "model.onnx", "-o", WORK / "narrow.tide", "--entries=train", "--optimizer=adamw", *gpu, "--host-budget=200000"]
+done = subprocess.run(["lowtide", *narrow, "--device-budget=800000", f"--figures={told}"], capture_output=True, text=True, check=False)
+least = json.loads(told.read_text())["refusal"]["smallest_bytes"]
+found = subprocess.run(["lowtide", *narrow, f"--device-budget={least}"], capture_output=True, text=True, check=False)
+print(f"refused: exit {done.returncode}, {'more' if least > 800000 else least}; what the refusal names: exit {found.returncode}")

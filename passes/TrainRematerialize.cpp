@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
-#include "LastingTensors.h"
 #include "Offload.h"
+#include "PlaceChoices.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
@@ -97,6 +97,7 @@ private:
     }
   };
   Trial tryPlaces(ModuleOp given, const TensorPlaces &places);
+  static bool isHeldByLanes(const Trial &trial, const PlaceChoices &choices);
   /// The best of what may lie in `tensorRooms`, each tensor in the first that has place for it, if that can be better
   /// than `known`.
   std::optional<Trial> tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms, const std::optional<Trial> &known);
@@ -227,81 +228,50 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Te
   return trial;
 }
 
-static bool hasLoops(ModuleOp module) {
-  return module
-      .walk([](Operation *op) { return isa<RepeatInterface>(op) ? WalkResult::interrupt() : WalkResult::advance(); })
-      .wasInterrupted();
-}
-
-/// Each tensor in the first room that has place for it, optimizer state before parameters.
-static TensorPlaces assignPlaces(ArrayRef<LastingTensor> tensors, ArrayRef<OffloadRoom> rooms, bool withParameters) {
-  TensorPlaces places;
-  auto left = llvm::map_to_vector(rooms, [](const OffloadRoom &room) { return room.bytes; });
-  for (bool isState : {true, false})
-    for (const LastingTensor &tensor : tensors)
-      for (auto [room, bytes] : llvm::zip_equal(rooms, left)) {
-        const uint64_t needed = solve::alignTo(tensor.bytes, getAlignment(room.memory.space));
-        if (tensor.isState != isState || (!isState && !withParameters) || needed > bytes)
-          continue;
-        bytes -= needed;
-        places.spaces[tensor.name] = room.memory.space;
-        break;
-      }
-  return places;
-}
-
-/// What may lie in the rooms: nothing, optimizer state, parameters too, and those in each round of loops.
-static std::vector<TensorPlaces> listPlaces(ModuleOp module, ArrayRef<LastingTensor> tensors,
-                                            ArrayRef<OffloadRoom> rooms) {
-  std::vector<TensorPlaces> places(1);
-  for (bool withParameters : {false, true})
-    if (TensorPlaces more = assignPlaces(tensors, rooms, withParameters); more != places.back())
-      places.push_back(std::move(more));
-  if (places.size() > 1 && hasLoops(module)) {
-    places.push_back(places.back());
-    places.back().entersLoops = true;
-  }
-  return places;
-}
-
-/// What steps take at least with tensors there: each is loaded once.
-static double countLeastSeconds(ArrayRef<LastingTensor> tensors, const TensorPlaces &places,
-                                ArrayRef<OffloadRoom> rooms) {
-  double most = 0;
-  for (const OffloadRoom &room : rooms) {
-    double lane = 0;
-    for (const LastingTensor &tensor : tensors)
-      if (auto place = places.spaces.find(tensor.name);
-          place != places.spaces.end() && place->second == room.memory.space)
-        lane += room.memory.lanes.back.getSeconds(tensor.bytes);
-    most = std::max(most, lane);
-  }
-  return most;
+/// Whether loading what lies elsewhere takes most of the time.
+bool TrainRematerialize::isHeldByLanes(const Trial &trial, const PlaceChoices &choices) {
+  return trial.seconds && 2 * choices.countLeastSeconds(trial.places) >= *trial.seconds;
 }
 
 std::optional<TrainRematerialize::Trial> TrainRematerialize::tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms,
                                                                     const std::optional<Trial> &known) {
-  const std::vector<LastingTensor> tensors = listLastingTensors(given);
+  const PlaceChoices choices(given, tensorRooms);
   std::optional<Trial> best;
-  for (const TensorPlaces &tried : listPlaces(given, tensors, tensorRooms)) {
+  for (const TensorPlaces &tried : choices.list()) {
     if (best && best->isPlain)
       return best;
-    if (known && known->seconds && countLeastSeconds(tensors, tried, rooms) >= *known->seconds)
+    if (known && known->seconds && choices.countLeastSeconds(tried) >= *known->seconds)
       continue;
     if (Trial trial = tryPlaces(given, tried); !best || trial.isBetterThan(*best))
       best = std::move(trial);
   }
   if (!best)
     return best;
+  auto tryInstead = [&](const TensorPlaces &places) {
+    Trial other = tryPlaces(given, places);
+    const bool isTaken = !best->isBetterThan(other);
+    if (isTaken)
+      best = std::move(other);
+    return isTaken;
+  };
   // What finds room on the device goes back there, as long as that takes no more time.
-  TensorPlaces fewer = best->places;
-  for (unsigned tries = 2; tries && !best->onDevice.empty(); --tries) {
-    fewer.spaces.remove_if([&](const auto &place) { return best->onDevice.contains(place.first); });
-    Trial other = tryPlaces(given, fewer);
-    if (best->isBetterThan(other))
-      break;
-    best = std::move(other);
-  }
+  auto giveBack = [&] {
+    for (unsigned tries = 2; tries && !best->onDevice.empty(); --tries) {
+      TensorPlaces fewer = best->places;
+      fewer.spaces.remove_if([&](const auto &place) { return best->onDevice.contains(place.first); });
+      if (!tryInstead(fewer))
+        break;
+    }
+  };
+  giveBack();
+  // Lanes that take most of the time: with a part of the bytes elsewhere, more may run again, and less is moved.
+  const TensorPlaces whole = best->places;
+  double part = 1;
+  for (double step = 0.5; step >= 0.125 && isHeldByLanes(*best, choices); step /= 2)
+    if (tryInstead(choices.limit(whole, part - step)))
+      part -= step;
+  if (part < 1)
+    giveBack();
   return best;
 }
 

@@ -7,8 +7,7 @@
 
 #include "FitOffload.h"
 #include "Compilation.h"
-#include "LastingTensors.h"
-#include "Offload.h"
+#include "PlaceChoices.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "TrainRematerialize.h"
@@ -91,20 +90,13 @@ std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t
   return plan ? std::optional(plan->plan.timeline.seconds) : std::nullopt;
 }
 
-/// The step at `train` with what may lie in the other memory on the device, with its optimizer state there, and with
-/// all of it.
+/// The step at `train` with what outlives it in each of the places between which a fit decides.
 static std::vector<PlacedStep> listPlacedSteps(ModuleOp fitted, const TargetInfo &target, const OffloadRoom &room,
                                                std::shared_ptr<solve::SolvedSteps> solved) {
-  std::vector<TensorPlaces> places(3);
-  for (const LastingTensor &tensor : listLastingTensors(fitted)) {
-    places[2].spaces[tensor.name] = room.memory.space;
-    if (tensor.isState)
-      places[1].spaces[tensor.name] = room.memory.space;
-  }
   std::vector<PlacedStep> placed;
-  for (const TensorPlaces &place : places) {
+  for (const TensorPlaces &places : PlaceChoices(fitted, room).list()) {
     OwningOpRef<ModuleOp> module = fitted.clone();
-    moveElsewhere(*module, place);
+    moveElsewhere(*module, places);
     if (FailureOr<PlacedStep> step = PlacedStep::get(std::move(module), target, room, solved); succeeded(step))
       placed.push_back(std::move(*step));
   }

@@ -188,14 +188,14 @@ LogicalResult TrainRematerialize::fitAll() {
 
 void TrainRematerialize::shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes) {
   const EntryStaging staging = EntryStaging::of(entries);
-  const bool fits = llvm::all_of(entries, [&](PosedEntry &entry) {
-    return staging.most <= transientBytes && entry.packsInto(transientBytes - staging.most);
-  });
-  const bool areOffloadsKept = fits || (!countsWholeStaging && staging.isWorthIt(entries));
+  const bool isWhole = countsWholeStaging && llvm::all_of(entries, [&](PosedEntry &entry) {
+                         return staging.most <= transientBytes && entry.packsInto(transientBytes - staging.most);
+                       });
   for (PosedEntry &entry : entries) {
-    entry.leastStagingBytes = countsWholeStaging && fits ? staging.most : staging.least;
+    entry.leastStagingBytes = isWhole ? staging.most : staging.least;
     entry.stagingBytes = staging.most;
-    if (!areOffloadsKept)
+    // Given up where not all entries leave room for what they pass through.
+    if (countsWholeStaging && !isWhole)
       entry.offloads.clear();
   }
 }

@@ -497,7 +497,7 @@ Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options)
     PackingOptions options;
     Packing packing;
   };
-  constexpr size_t mostKnown = 8;
+  constexpr size_t mostKnown = 32;
   static std::mutex mutex;
   static std::deque<Known> known; // the last one first
   std::vector<uint32_t> order;

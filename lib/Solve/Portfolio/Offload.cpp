@@ -358,7 +358,8 @@ std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSch
   for (FittedSchedule &faster : listPrefetched(graph, plan, budgetBytes)) {
     if (faster.timeline.seconds >= mostSeconds)
       break;
-    const Packing packing = pack(listBuffers(graph, faster), options);
+    // Trials of other places for parameters and state come to the same plans.
+    const Packing packing = packOnce(listBuffers(graph, faster), options);
     if (packing.arenaBytes <= budgetBytes)
       return PackedPlan{std::move(faster), packing.arenaBytes, packing.boundBytes};
   }

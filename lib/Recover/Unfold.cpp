@@ -85,26 +85,6 @@ static void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images
   llvm::erase_if(images, [&](const Evaluated &each) { return graph.isRemoved(each.tensor->name()); });
 }
 
-/// Functions of parameters that the file holds as well.
-static void recoverAllFunctions(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
-  SmallVector<const Evaluated *> moved;
-  for (const Evaluated &evaluated : images)
-    if (movesElements(evaluated.tensor->name()) && all_of(evaluated.foldedFrom, [&](const std::string &name) {
-          return name == evaluated.parameters.front()->target || (movesElements(name) && !isGather(name));
-        }))
-      moved.push_back(&evaluated);
-  llvm::erase_if(moved, [&](const Evaluated *evaluated) { return unfoldPiece(graph, *evaluated); });
-  // Two functions of a parameter that is gone: the first that can be inverted gives it back.
-  for (const Evaluated &evaluated : images)
-    if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()) &&
-        none_of(evaluated.parameters, [&](const SignatureEntry *entry) { return graph.find(entry->target); }) &&
-        none_of(moved, [&](const Evaluated *other) { return other->parameters == evaluated.parameters; }))
-      unfoldFunction(graph, evaluated);
-  for (const Evaluated &evaluated : images)
-    if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
-      recoverFunctions(graph, evaluated, moved);
-}
-
 /// Whether the tensor is constant along one of its dimensions: it began so, and has nothing random.
 static bool isRegular(const TensorProto &tensor, StringRef bytes) {
   size_t inner = findElementType(tensor.data_type())->bytes;
@@ -330,6 +310,7 @@ static void readNotes(Unfolding &all) {
 }
 
 static void unfoldMovedImages(Unfolding &all) {
+  llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldCopy(all.graph, each); });
   llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldMoved(all.graph, each); });
 }
 
@@ -416,6 +397,9 @@ static const UnfoldingRule firstRules[] = {
      "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; "
      "w and 1 − w of `lerp(x, y, w)`",
      "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
+    {ofProgram<unfoldComplexParts>, Files::WithNotes,
+     "real and imaginary parts of a parameter that the program reads as complex numbers (`view_as_complex(w)`)",
+     "the parameter, and slices of it"},
     {unfoldConversions, Files::All,
      "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where the conversion "
@@ -472,9 +456,9 @@ static const TensorRule tensorRules[] = {
      "which tells the order; of repeated ones with a warning, for the shape of one sample is assumed"},
     {[](Unfolding &all, const Evaluated &evaluated) { return unfoldMixture(all.graph, &evaluated); },
      "the softmax of a parameter over all its elements (`w.softmax(0)`), also read one number after another (`[i]`, "
-     "`unbind`)",
-     "the parameter up to a number that is added to all its elements, which changes no gradient, and weight decay "
-     "alone; with a warning, for the order of numbers is assumed"},
+     "`unbind`), or over one dimension of a table (`w.softmax(-1)`)",
+     "the parameter up to a number that is added to all elements of a distribution, which changes no gradient, and "
+     "weight decay alone; with a warning"},
     {ofTensor<unfoldGathered>,
      "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
      "under a mask; a token or table of one number everywhere: repeated for each sample (the first dimension of all "
@@ -503,9 +487,12 @@ static const UnfoldingRule lastRules[] = {
      "a row or slice of a parameter that is in the file as well, a function of it (`1 - mix`, `scale · w`, "
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
      "or a penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed "
-     "over rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns)",
+     "over rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns), or what up to 8 operations "
+     "make "
+     "of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times its learned first state)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "
-     "plainest number. Of a layer that read zeros (the first step of a recurrence), its bias, repeated; a bias of "
+     "plainest number; of several orders of operations, all that fit must agree on other values. Of a layer that read "
+     "zeros (the first step of a recurrence), its bias, repeated; a bias of "
      "zeros, which the exporter drops from the other steps as well, is refused"},
     {[](Unfolding &all) { unfoldAllOfOne(all.graph, all.images); }, Files::All,
      "several tensors, all of which were evaluated of one parameter", "the parameter, as above"},

@@ -143,7 +143,7 @@ bool unfoldSeveral(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *> eval
 /// `image`, made by `operations` of `parameter`, which the file holds.
 bool unfoldProducts(UnfoldingGraph &graph, const ::onnx::TensorProto &image, const ::onnx::TensorProto &parameter,
                     llvm::ArrayRef<llvm::StringRef> operations);
-/// The softmax of one parameter over all its elements, or its numbers one by one.
+/// The softmax of one parameter over all its elements, or its numbers one by one, or over one dimension.
 bool unfoldMixture(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *> evaluated);
 /// One function of one variable that can be inverted.
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
@@ -167,8 +167,18 @@ void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                       llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
                       llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
 
+/// What several operations made of parameters that the file holds as well: all ways to apply them are tried.
+bool recoverExpression(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// A parameter that only a layer reads, whose weights the file holds: the layer's result gives it back. The tensor
+/// itself is left, as an image of that.
+bool unfoldLayerOperand(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// All of these: functions of parameters, of which one gives a parameter back that is gone, and the others follow.
+void recoverAllFunctions(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
+
 /// Operands of operations that the exporter wrote in steps, of which it evaluated some.
 void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Parameters that the program reads as complex numbers: real and imaginary parts.
+void unfoldComplexParts(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Masks of truth values that depend on no input: a query that sees no key has zeros for weights (HiddenRows.h).
 void unfoldHiddenRows(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Takes parameters out of the notes of numbers that were made of their shapes alone, and inputs out of all.
@@ -177,6 +187,8 @@ void forgetShapes(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signat
 /// Buffers that the program keeps as running averages.
 void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
+/// A copy of a parameter, of which there are other images.
+bool unfoldCopy(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// Elements of a parameter that the file holds as well, moved or repeated.
 bool unfoldMoved(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// A part of a parameter that the file holds as well.
@@ -226,6 +238,9 @@ bool takesPart(llvm::StringRef name);
 /// Whether a step within the operation that `reader` was exported from may have done arithmetic on the tensor, which it
 /// reads: `add(x, y, alpha=2)`, `logaddexp(x, y)`, and the keys and queries of attention, which products read scaled.
 bool mayScale(llvm::StringRef tensor, const ::onnx::NodeProto &reader);
+
+/// A step within `aten.softplus`, which exporters write as `where(βx > threshold, x, softplus(βx) / β)`.
+bool isStepOfSoftplus(llvm::StringRef name);
 
 /// Takes apart what can be, in `graph`.
 UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);

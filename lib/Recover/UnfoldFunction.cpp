@@ -32,8 +32,7 @@ static bool isBounding(StringRef name) {
   return operation == "clamp" || operation == "clamp_min" || operation == "clamp_max" || operation == "clip";
 }
 
-/// A step within `aten.softplus`, which exporters write as `where(βx > threshold, x, softplus(βx) / β)`.
-static bool isStepOfSoftplus(StringRef name) {
+bool lowtide::isStepOfSoftplus(StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '_');
   StringRef first = parts.front();

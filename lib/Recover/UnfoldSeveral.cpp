@@ -278,10 +278,55 @@ static unsigned numberOf(StringRef name) {
   return name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
 }
 
+/// The one dimension along which numbers add up to one; nullopt: none, or several.
+static std::optional<int64_t> findNormalized(ArrayRef<float> values, ArrayRef<int64_t> dims) {
+  std::optional<int64_t> found;
+  size_t inner = 1;
+  for (size_t axis = dims.size(); axis-- > 0; inner *= size_t(dims[axis])) {
+    const size_t size = size_t(dims[axis]);
+    std::vector<double> sums(values.size() / size, 0);
+    for (auto [at, value] : enumerate(values))
+      sums[at / (size * inner) * inner + at % inner] += value;
+    if (size < 2 || !all_of(sums, [](double sum) { return std::abs(sum - 1) <= 1e-5; }))
+      continue;
+    if (found)
+      return std::nullopt;
+    found = int64_t(axis);
+  }
+  return found;
+}
+
+/// Distributions of a table: `w.softmax(-1)`.
+static bool unfoldDistributions(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  const std::string &name = evaluated.parameters.front()->target;
+  const SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  std::vector<float> values = valuesOf(graph, tensor);
+  if (dims.size() < 2 || values.empty() || evaluated.parameters.size() != 1 ||
+      !is_contained({"softmax", "_softmax"}, operationName(tensor.name())) ||
+      !all_of(evaluated.foldedFrom, [&](StringRef from) { return from == name || operationName(from) == "val"; }))
+    return false;
+  const std::optional<int64_t> axis = findNormalized(values, dims);
+  for (float &value : values)
+    value = float(std::log(double(value)));
+  if (!axis || !all_of(values, [](float value) { return std::isfinite(value); }))
+    return false;
+  addParameter(graph, name, dims, values,
+               "the exporter evaluated its softmax, which tells it up to a number that is added to all elements of a "
+               "distribution and changes no gradient");
+  graph.setModule(moduleOf(name));
+  graph.addNode("Softmax", {name}, tensor.name());
+  graph.setAttribute("axis", *axis);
+  graph.remove(tensor);
+  return true;
+}
+
 bool lowtide::unfoldMixture(UnfoldingGraph &graph, ArrayRef<const Evaluated *> evaluated) {
   const std::string &name = evaluated.front()->parameters.front()->target;
   if (graph.find(name))
     return false;
+  if (evaluated.size() == 1 && unfoldDistributions(graph, *evaluated.front()))
+    return true;
   struct Part {
     const TensorProto *tensor;
     std::vector<float> values;

@@ -132,8 +132,8 @@ static constexpr Row rows[] = {
      "the last two, which a product reads so: {names}",
      "export with optimize=False to have their own shape"},
     {FindingKind::ParametersIndexed, "parameters-indexed", Certainty::Stated,
-     "the file holds of parameters only what the program takes by index; that is trained, and saved in its own shape: "
-     "{names}",
+     "the file holds of parameters no more than what the program takes by index or slice; that is trained, and "
+     "saved in its own shape: {names}",
      "export with optimize=False to have them whole"},
     {FindingKind::RowsAtPositions, "rows-at-positions", Certainty::Assumed,
      "tables were evaluated at positions that a buffer of the program held, which the file does not: their rows are "

@@ -37,6 +37,12 @@ static bool isIndexed(const TensorFacts &facts) {
   return takes(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, takes);
 }
 
+/// Whether the program took some elements of what it is, or all of them: the bounds of a slice are not noted.
+static bool isSliced(const TensorFacts &facts) {
+  auto takes = [](StringRef name) { return llvm::is_contained({"slice", "select", "narrow"}, operationName(name)); };
+  return takes(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, takes);
+}
+
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
 static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor) {
@@ -138,6 +144,8 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     for (const std::string &name : facts.foldedFrom)
       if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";
+    if (joinsZeros(facts))
+      return "joined with zeros, which are trained as well";
     if (isOneOfResults(file, facts, signature))
       return "perhaps changed by an operation with several results";
     if (isConversion(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isConversion))
@@ -289,7 +297,7 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
         continue;
       if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
         exchanged.push_back(info.name);
-      else if (isIndexed(fact) && !info.sourceRows)
+      else if ((isIndexed(fact) || isSliced(fact)) && !info.sourceRows && !StringRef(info.name).contains('@'))
         parts.push_back(info.name);
       else if (info.certainty != Certainty::Assumed && isViewed(fact, info))
         viewed.push_back(info.name);

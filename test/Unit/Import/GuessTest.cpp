@@ -135,16 +135,31 @@ TEST(Classification, BlocksAmongZerosAreNotStated) {
   setSignature(model, {"p", "q"});
   setFoldedFrom(model, "cat_2", "['p', 'q', 'cat', 'cat_1', 'zeros_1', 'val_3']");
   EXPECT_THAT(classify(model).messages, HasSubstr("was folded from several parameters (p, q): training it is not"));
+  // Blocks of one parameter.
+  model.mutable_graph()->clear_value_info();
+  setFoldedFrom(model, "cat_2", "['p', 'getitem', 'getitem_1', 'cat', 'cat_1', 'zeros_1', 'val_3']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("joined with zeros, which are trained as well"));
+  model.mutable_graph()->clear_value_info();
+  setFoldedFrom(model, "cat_2", "['p', 'getitem', 'getitem_1', 'cat', 'cat_1', 'val_3']");
+  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("zeros")));
   model.mutable_graph()->clear_value_info();
   setFoldedFrom(model, "cat_2", "['p', 'q', 'val_3']");
   EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("training it is not")));
 }
 
-TEST(Classification, WhatIndicesTookIsSaid) {
-  ModelProto model =
-      makeEvaluated("index", "3,4", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "table", "['table', 'lifted_tensor_0']");
-  EXPECT_THAT(classify(model).messages,
-              HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
+TEST(Classification, WhatIndicesAndSlicesTookIsSaid) {
+  auto say = [](const std::string &name, const std::string &sources) {
+    return classify(makeEvaluated(name, "3,4", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "table",
+                                  "['table', " + sources + "]"))
+        .messages;
+  };
+  const std::string said =
+      "no more than what the program takes by index or slice; that is trained, and saved in its own "
+      "shape: table";
+  EXPECT_THAT(say("index", "'lifted_tensor_0'"), HasSubstr(said));
+  EXPECT_THAT(say("slice_1", "'val_0', 'val_1'"), HasSubstr(said));
+  EXPECT_THAT(say("cat", "'slice_1', 'slice_2'"), HasSubstr(said));
+  EXPECT_EQ(say("permute", "'val_0'"), "");
 }
 
 TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {

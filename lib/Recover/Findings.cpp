@@ -124,8 +124,8 @@ static constexpr Row rows[] = {
      "initializer {initializer} was folded from several parameters ({names}): training it is not training them",
      "export with optimize=False, or freeze it: --frozen {name}"},
     {FindingKind::ParametersViewed, "parameters-viewed", Certainty::Inferred,
-     "parameters are in the file in the shape in which the program views or permutes them, and their own is not; they "
-     "are trained alike, and saved in that shape: {names}",
+     "parameters are in the file in the shape and order in which the program views, permutes or joins them, and their "
+     "own is not; they are trained alike, and saved so: {names}",
      "export with optimize=False to have their own shape"},
     {FindingKind::DimensionsExchanged, "dimensions-exchanged", Certainty::Assumed,
      "parameters are in the file with two of their dimensions exchanged, and nothing says which; they are taken to be "

@@ -43,6 +43,19 @@ static bool isSliced(const TensorFacts &facts) {
   return takes(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, takes);
 }
 
+/// Whether something else than parameters was joined with them: a buffer, a constant, a range, zeros. Arithmetic with
+/// it has names of its own.
+static bool joinsNumbers(const TensorFacts &facts, const Signature &signature) {
+  auto joins = [](StringRef name) { return llvm::is_contained({"cat", "stack"}, operationName(name)); };
+  auto isOther = [&](StringRef name) {
+    const SignatureEntry *entry = signature.findTarget(name);
+    return entry ? entry->kind != SignatureEntry::Parameter
+                 : llvm::is_contained({"arange", "zeros", "lift_fresh_copy"}, operationName(name));
+  };
+  return (joins(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, joins)) &&
+         llvm::any_of(facts.foldedFrom, isOther);
+}
+
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
 static bool repeatsRows(const ModelView &file, const ::onnx::TensorProto &tensor) {
@@ -144,8 +157,8 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     for (const std::string &name : facts.foldedFrom)
       if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";
-    if (joinsZeros(facts))
-      return "joined with zeros, which are trained as well";
+    if (joinsNumbers(facts, signature))
+      return "joined with numbers that the program does not train";
     if (isOneOfResults(file, facts, signature))
       return "perhaps changed by an operation with several results";
     if (isConversion(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isConversion))
@@ -281,6 +294,18 @@ static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
          (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
 }
 
+/// Whether elements may be in another order than the parameter's: dimensions were turned and then viewed as others, or
+/// its pieces were joined again.
+static bool isReordered(const TensorFacts &facts) {
+  auto has = [&](ArrayRef<StringRef> names) {
+    auto isOne = [&](StringRef name) { return llvm::is_contained(names, operationName(name)); };
+    return isOne(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isOne);
+  };
+  const bool turns = turnsDimensions(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, turnsDimensions);
+  return (turns && has({"view", "_unsafe_view", "reshape", "flatten"})) ||
+         (has({"cat", "stack"}) && has({"getitem", "select", "slice", "split", "chunk", "unbind"}));
+}
+
 void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, const Signature &signature,
                               std::vector<InitializerInfo> &infos) {
   llvm::StringSet<> atBuffers;
@@ -299,7 +324,7 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
         exchanged.push_back(info.name);
       else if ((isIndexed(fact) || isSliced(fact)) && !info.sourceRows && !StringRef(info.name).contains('@'))
         parts.push_back(info.name);
-      else if (info.certainty != Certainty::Assumed && isViewed(fact, info))
+      else if (info.certainty != Certainty::Assumed && (isViewed(fact, info) || isReordered(fact)))
         viewed.push_back(info.name);
     }
   }

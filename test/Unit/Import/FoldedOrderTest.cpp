@@ -230,7 +230,7 @@ TEST_P(FoldedOrders, IsWhatTheNotesSay) {
   if (name == "AProductWithATranspose")
     EXPECT_THAT(result.messages, HasSubstr("taken to be the last two"));
   else if (name == "WhatIsPermutedOtherwise")
-    EXPECT_THAT(result.messages, HasSubstr("the program views or permutes them"));
+    EXPECT_THAT(result.messages, HasSubstr("the program views, permutes or joins them"));
   else
     EXPECT_EQ(result.messages, "");
 }

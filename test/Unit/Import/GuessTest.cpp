@@ -132,16 +132,23 @@ TEST(Classification, BlocksAmongZerosAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
     g (float[3,2] x) => (float[3,2] y) <float[2,2] cat_2 = {1, 0, 0, 2}> { y = MatMul(x, cat_2) })");
-  setSignature(model, {"p", "q"});
+  setSignature(model, {"p", "q"},
+               "b_b: BUFFER target='b' persistent=True\nc_lifted: CONSTANT_TENSOR target='lifted_tensor_0'\n");
   setFoldedFrom(model, "cat_2", "['p', 'q', 'cat', 'cat_1', 'zeros_1', 'val_3']");
   EXPECT_THAT(classify(model).messages, HasSubstr("was folded from several parameters (p, q): training it is not"));
   // Blocks of one parameter.
   model.mutable_graph()->clear_value_info();
   setFoldedFrom(model, "cat_2", "['p', 'getitem', 'getitem_1', 'cat', 'cat_1', 'zeros_1', 'val_3']");
-  EXPECT_THAT(classify(model).messages, HasSubstr("joined with zeros, which are trained as well"));
+  EXPECT_THAT(classify(model).messages, HasSubstr("joined with numbers that the program does not train"));
+  // A range, a buffer and a constant of the program.
+  for (const std::string other : {"'arange'", "'b'", "'lifted_tensor_0', 'clone'"}) {
+    model.mutable_graph()->clear_value_info();
+    setFoldedFrom(model, "cat_2", "['p', " + other + ", 'val_3']");
+    EXPECT_THAT(classify(model).messages, HasSubstr("joined with numbers that the program does not train")) << other;
+  }
   model.mutable_graph()->clear_value_info();
   setFoldedFrom(model, "cat_2", "['p', 'getitem', 'getitem_1', 'cat', 'cat_1', 'val_3']");
-  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("zeros")));
+  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("joined with numbers")));
   model.mutable_graph()->clear_value_info();
   setFoldedFrom(model, "cat_2", "['p', 'q', 'val_3']");
   EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("training it is not")));
@@ -160,6 +167,17 @@ TEST(Classification, WhatIndicesAndSlicesTookIsSaid) {
   EXPECT_THAT(say("slice_1", "'val_0', 'val_1'"), HasSubstr(said));
   EXPECT_THAT(say("cat", "'slice_1', 'slice_2'"), HasSubstr(said));
   EXPECT_EQ(say("permute", "'val_0'"), "");
+}
+
+TEST(Classification, ElementsInAnotherOrderAreSaid) {
+  // A vector that is turned as a matrix, and pieces that are joined the other way around.
+  auto say = [](const std::string &name, const std::string &dims, const std::string &sources) {
+    return classify(makeEvaluated(name, dims, {1, 4, 2, 5, 3, 6}, "w", "['w', " + sources + "]")).messages;
+  };
+  const std::string said = "in the shape and order in which the program views, permutes or joins them";
+  EXPECT_THAT(say("view_1", "6", "'view', 't'"), HasSubstr(said));
+  EXPECT_THAT(say("stack", "3,2", "'getitem', 'getitem_1'"), HasSubstr(said));
+  EXPECT_EQ(say("unsqueeze", "6", "'val_0'"), "");
 }
 
 TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {
@@ -206,8 +224,8 @@ TEST(Classification, AParameterInAnotherShapeIsSaid) {
     setFoldedFrom(model, name, "['w'" + sources + "]");
     return classify(model).messages;
   };
-  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views or permutes them"));
-  EXPECT_THAT(say("transpose", "2,2", ", 'view', 'val_1'"), HasSubstr("saved in that shape: w"));
+  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views, permutes or joins them"));
+  EXPECT_THAT(say("transpose", "2,2", ", 'view', 'val_1'"), HasSubstr("and saved so: w"));
   // A vector with dimensions of one, and what is only transposed.
   EXPECT_EQ(say("view_1", "4,1", ", 'val_1', 'val_2'"), "");
   EXPECT_EQ(say("permute", "2,2", ""), "");

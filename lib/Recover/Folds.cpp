@@ -318,7 +318,15 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
       continue;
     for (const InitializerInfo &info : infos) {
       const bool isOf = info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name();
-      if (!isOf || info.name == info.tensor)
+      if (!isOf)
+        continue;
+      // Several, which go by the tensor's name.
+      if (info.name == info.tensor && info.certainty != Certainty::Assumed && !signature.findTarget(info.name))
+        for (const std::string &source : fact.foldedFrom)
+          if (const SignatureEntry *entry = signature.findTarget(source);
+              entry && entry->kind == SignatureEntry::Parameter && !llvm::is_contained(viewed, source))
+            viewed.push_back(source);
+      if (info.name == info.tensor)
         continue;
       if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
         exchanged.push_back(info.name);

@@ -180,6 +180,19 @@ TEST(Classification, ElementsInAnotherOrderAreSaid) {
   EXPECT_EQ(say("unsqueeze", "6", "'val_0'"), "");
 }
 
+TEST(Classification, JoinedParametersAreSaid) {
+  auto say = [](const std::string &sources) {
+    ModelProto model = makeEvaluated("cat", "6", {1, 4, 2, 5, 3, 6}, "w", sources);
+    model.mutable_graph()->clear_metadata_props();
+    setSignature(model, {"w", "v"});
+    return classify(model).messages;
+  };
+  EXPECT_THAT(say("['v', 'w']"), HasSubstr("in which the program views, permutes or joins them"));
+  EXPECT_THAT(say("['v', 'w']"), HasSubstr("and saved so: v, w"));
+  // Of none of the two.
+  EXPECT_THAT(say("['val_1']"), testing::Not(HasSubstr("joins them")));
+}
+
 TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {
   // `self.std = nn.Parameter(…)` of a policy, and the deviation of images.
   auto say = [](const std::string &first, const std::string &second) {
@@ -224,7 +237,8 @@ TEST(Classification, AParameterInAnotherShapeIsSaid) {
     setFoldedFrom(model, name, "['w'" + sources + "]");
     return classify(model).messages;
   };
-  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views, permutes or joins them"));
+  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"),
+              HasSubstr("in which the program views, permutes or joins them"));
   EXPECT_THAT(say("transpose", "2,2", ", 'view', 'val_1'"), HasSubstr("and saved so: w"));
   // A vector with dimensions of one, and what is only transposed.
   EXPECT_EQ(say("view_1", "4,1", ", 'val_1', 'val_2'"), "");

@@ -330,7 +330,8 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
         continue;
       if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
         exchanged.push_back(info.name);
-      else if ((isIndexed(fact) || isSliced(fact)) && !info.sourceRows && !StringRef(info.name).contains('@'))
+      else if ((isIndexed(fact) || (isSliced(fact) && info.certainty != Certainty::Assumed)) && !info.sourceRows &&
+               !StringRef(info.name).contains('@'))
         parts.push_back(info.name);
       else if (info.certainty != Certainty::Assumed && (isViewed(fact, info) || isReordered(fact)))
         viewed.push_back(info.name);

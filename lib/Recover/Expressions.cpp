@@ -382,6 +382,16 @@ static void addViewForms(Forms &forms, unsigned operand, const Numbers &of, Arra
     }
 }
 
+int64_t lowtide::countPlaces(StringRef name, const Numbers &of) {
+  const Operation *operation = findOperation(name);
+  if (!operation || operation->kind != Step::Take)
+    return 0;
+  const int64_t size = sizeOf(of.dims), lengths = std::accumulate(of.dims.begin(), of.dims.end(), int64_t(0));
+  if (name == "roll")
+    return size * (size + lengths);
+  return size * (name == "tril" || name == "triu" ? lengths : int64_t(of.dims.size()));
+}
+
 /// What takes elements by their places.
 static void addTakeForms(Forms &forms, StringRef name, unsigned operand, ArrayRef<int64_t> dims) {
   const int64_t size = sizeOf(dims);

@@ -59,6 +59,10 @@ int64_t costOf(const Step &step, llvm::ArrayRef<Numbers> values);
 /// The operands that an operation may have at least and at most; {0, 0}: it is not known.
 std::pair<unsigned, unsigned> countOperands(llvm::StringRef operation);
 
+/// How many places the forms of an operation that takes elements by their places hold together; 0: it is none. Of a
+/// large tensor they are too many to list.
+int64_t countPlaces(llvm::StringRef operation, const Numbers &of);
+
 /// All ways to apply `operation` to `operands`, in this order; `goal`: the dimensions of what is looked for.
 std::vector<llvm::SmallVector<Step, 2>> findForms(llvm::StringRef operation, llvm::ArrayRef<unsigned> operands,
                                                   llvm::ArrayRef<Numbers> values, llvm::ArrayRef<int64_t> goal);

@@ -218,6 +218,9 @@ void Search::apply(size_t at, ArrayRef<unsigned> operands) {
   if (!steps.empty() && at < previous && all_of(operands, [&](unsigned operand) { return operand < newest; }))
     return;
   const StringRef operation = operations[at];
+  cost += countPlaces(operation, values[operands.front()]);
+  if (cost > mostCost)
+    return;
   const auto before = std::pair(previous, newest);
   for (unsigned operand : operands)
     ++uses[operand];

@@ -194,6 +194,29 @@ TEST(Expressions, AFactorWithinAnOperationIsComputedNextToItsParameter) {
   EXPECT_THAT(make("0.25, -0.5, 1, 0.5").messages, HasSubstr("is in the file twice"));
 }
 
+TEST(Expressions, PlacesOfALargeTableAreNotListed) {
+  // There are 1,024 · 1,024 ways to roll it, each of as many places.
+  constexpr int size = 1024;
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1024,1024] x) => (float[1024,1024] y) <float[1] w = {0}, float[1] roll = {0}> {
+      a = Mul(x, w)
+      y = Add(a, roll)
+    })");
+  for (int i : {0, 1}) {
+    auto *tensor = model.mutable_graph()->mutable_initializer(i);
+    tensor->clear_dims();
+    tensor->clear_float_data();
+    tensor->add_dims(size);
+    tensor->add_dims(size);
+    for (int at = 0; at != size * size; ++at)
+      tensor->add_float_data(float((at + 7 * i) % 91) / 91 + float(i));
+  }
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "roll", "['w', 'neg']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
 /// Real and imaginary parts of w = (1 + 5i, 2 + 6i); `bound`: where the second one's slice ends.
 static Classified makeComplex(const std::string &bound) {
   ModelProto model = parseModel(R"(

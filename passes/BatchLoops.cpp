@@ -22,7 +22,10 @@ public:
   /// `step`: null where no op takes statistics.
   BatchLoops(func::FuncOp step, Block &block, Location loc, const BatchTracking &tracking, int64_t parts, int64_t tiles)
       : step(step), block(block), loc(loc), tracking(tracking), parts(parts), tiles(tiles),
-        builder(block.getTerminator()) {}
+        builder(block.getTerminator()) {
+    if (step)
+      index.emplace(step);
+  }
 
   FailureOr<BatchLoopFacts> run();
 
@@ -42,6 +45,7 @@ private:
   }
 
   func::FuncOp step;
+  std::optional<train::BindingIndex> index;
   Block &block;
   Location loc;
   const BatchTracking &tracking;
@@ -69,7 +73,7 @@ LogicalResult BatchLoops::noteState(Operation *op, OpOperand &use) {
   Attribute binding = train::getResultBinding(step, use.getOperandNumber());
   std::optional<unsigned> state;
   if (auto bound = dyn_cast_or_null<train::StateAttr>(binding))
-    state = train::findArg<train::StateAttr>(step, bound.getName());
+    state = index->findArg<train::StateAttr>(bound.getName());
   if (!state) {
     InFlightDiagnostic error = op->emitError("result ")
                                << use.getOperandNumber() << " of @" << step.getSymName()

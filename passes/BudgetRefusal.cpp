@@ -213,14 +213,14 @@ static bool hasWideParameters(func::FuncOp step) {
 /// Bytes that optimizer state in f32 would save in a codec.
 static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   uint64_t saved = 0;
+  const train::BindingIndex index(step);
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
     auto type = cast<RankedTensorType>(arg.getType());
     if (!codec || !state || getSpace(type) != Space::Device || !type.getElementType().isF32() ||
         !codec->takes(type.getNumElements()))
       continue;
-    std::optional<unsigned> parameter =
-        train::findArg<train::ParamAttr>(step, state.getName().getValue().rsplit('.').first);
+    std::optional<unsigned> parameter = index.findArg<train::ParamAttr>(state.getName().getValue().rsplit('.').first);
     if (parameter && cast<RankedTensorType>(step.getArgument(*parameter).getType()).getShape() == type.getShape())
       saved += getTensorBytes(type).value_or(0) - codec->countBytes(type.getNumElements());
   }

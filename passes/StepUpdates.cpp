@@ -17,15 +17,15 @@ using namespace mlir;
 using namespace lowtide;
 
 /// The argument that result `number` updates; null if it updates none.
-static Value findUpdated(func::FuncOp step, unsigned number) {
+static Value findUpdated(func::FuncOp step, const train::BindingIndex &index, unsigned number) {
   Attribute binding = train::getResultBinding(step, number);
   if (!isa_and_nonnull<train::ParamAttr, train::StateAttr>(binding))
     return {};
-  for (BlockArgument argument : step.getArguments())
-    if (Attribute other = train::getArgBinding(step, argument.getArgNumber());
-        isa_and_nonnull<train::ParamAttr, train::StateAttr>(other) &&
-        train::getBindingName(other) == train::getBindingName(binding))
-      return argument;
+  const StringRef name = train::getBindingName(binding);
+  for (std::optional<unsigned> argument :
+       {index.findArg<train::ParamAttr>(name), index.findArg<train::StateAttr>(name)})
+    if (argument)
+      return step.getArgument(*argument);
   return {};
 }
 
@@ -61,17 +61,18 @@ FailureOr<StepUpdates> StepUpdates::find(ModuleOp module, func::FuncOp step) {
                           "backward pass";
     return error;
   }
+  llvm::DenseSet<Value> ends;
+  for (auto &[name, value] : found.gradients)
+    ends.insert(value);
+  const train::BindingIndex index(step);
   for (unsigned i = 0; i < step.getNumResults(); ++i)
-    if (findUpdated(step, i) && failed(found.collect(i)))
+    if (findUpdated(step, index, i) && failed(found.collect(i, ends)))
       return failure();
   return found;
 }
 
-/// Walks back from a result to the gradients; what it passes belongs to the update, if it gets to one.
-LogicalResult StepUpdates::collect(unsigned result) {
-  llvm::DenseSet<Value> ends;
-  for (auto &[name, value] : gradients)
-    ends.insert(value);
+/// Walks back from a result to the gradients, `ends`; what it passes belongs to the update, if it gets to one.
+LogicalResult StepUpdates::collect(unsigned result, const llvm::DenseSet<Value> &ends) {
   llvm::SetVector<Operation *> passed;
   llvm::DenseSet<Value> seen;
   Value batch;
@@ -120,8 +121,9 @@ LogicalResult StepUpdates::derive(const train::LossScale &scale) {
     return step.emitError("the step has no loss that could be scaled");
   Value loss = getTerminator()->getOperand(*metric);
   SmallVector<Value> leaves;
+  const train::BindingIndex index(step);
   for (auto &[name, value] : gradients) {
-    std::optional<unsigned> parameter = train::findArg<train::ParamAttr>(step, name);
+    std::optional<unsigned> parameter = index.findArg<train::ParamAttr>(name);
     if (!parameter)
       return step.emitError("'") << gradientName(name.getValue()) << "' is the gradient of no parameter";
     leaves.push_back(step.getArgument(*parameter));
@@ -131,7 +133,7 @@ LogicalResult StepUpdates::derive(const train::LossScale &scale) {
     return failure();
   for (auto [entry, leaf] : llvm::zip_equal(gradients, leaves))
     if (Value gradient = sweep.getCotangent(leaf))
-      getTerminator()->setOperand(*train::findGradient(step, entry.first), gradient);
+      getTerminator()->setOperand(*index.findGradient(entry.first), gradient);
   return success();
 }
 
@@ -139,8 +141,9 @@ LogicalResult StepUpdates::rebuild() {
   Operation *terminator = getTerminator();
   OpBuilder builder(terminator);
   IRMapping mapping;
+  const train::BindingIndex index(step);
   for (auto &[name, value] : gradients)
-    mapping.map(value, terminator->getOperand(*train::findGradient(step, name)));
+    mapping.map(value, terminator->getOperand(*index.findGradient(name)));
   Value finite;
   if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
     finite = terminator->getOperand(*result);
@@ -169,7 +172,7 @@ LogicalResult StepUpdates::rebuild() {
       builder.clone(*op, mapping);
   }
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
-    Value updated = findUpdated(step, i);
+    Value updated = findUpdated(step, index, i);
     if (!updated || (!updates.contains(i) && !counted.contains(updated)))
       continue;
     Value value = mapping.lookupOrDefault(terminator->getOperand(i));

@@ -30,7 +30,7 @@ public:
 private:
   explicit StepUpdates(mlir::func::FuncOp step) : step(step) {}
   mlir::Operation *getTerminator() { return step.getBody().front().getTerminator(); }
-  llvm::LogicalResult collect(unsigned result);
+  llvm::LogicalResult collect(unsigned result, const llvm::DenseSet<mlir::Value> &ends);
 
   mlir::func::FuncOp step;
   /// By parameter, the gradient as it came.

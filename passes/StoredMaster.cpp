@@ -10,8 +10,9 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::train;
 
-StoredMaster::StoredMaster(func::FuncOp step, SignatureGrowth &growth, BlockArgument parameter, const CodecInfo &codec)
-    : step(step), growth(growth), parameter(parameter), codec(codec),
+StoredMaster::StoredMaster(func::FuncOp step, const BindingIndex &index, SignatureGrowth &growth,
+                           BlockArgument parameter, const CodecInfo &codec)
+    : step(step), index(index), growth(growth), parameter(parameter), codec(codec),
       name(getBindingName(getArgBinding(step, parameter.getArgNumber()))), parts(codec.parts.size()),
       bindings(codec.parts.size()) {}
 
@@ -177,7 +178,7 @@ OptimizerInterface StoredMaster::storeUpdate(OptimizerInterface update) {
   SmallVector<Value> encoded = buildEncode(builder, loc, codec, updated->getResult(0), /*nonNegative=*/false);
 
   Operation *terminator = step.getBody().front().getTerminator();
-  const unsigned result = *findResult<ParamAttr>(step, name);
+  const unsigned result = *index.findResult<ParamAttr>(name);
   auto commit = terminator->getOperand(result).getDefiningOp<CommitOp>();
   auto keep = [&](Value value, Value before) -> Value {
     return commit ? CommitOp::create(builder, loc, value.getType(), commit.getFinite(), value, before) : value;

@@ -15,8 +15,9 @@ namespace lowtide {
 /// The master of one parameter in one step.
 class StoredMaster {
 public:
-  StoredMaster(mlir::func::FuncOp step, train::SignatureGrowth &growth, mlir::BlockArgument parameter,
-               const train::CodecInfo &codec);
+  /// `index`: of the step as it came.
+  StoredMaster(mlir::func::FuncOp step, const train::BindingIndex &index, train::SignatureGrowth &growth,
+               mlir::BlockArgument parameter, const train::CodecInfo &codec);
 
   /// Whether the step reads `parameter` in bf16, or rounded to it.
   static bool isReadRounded(mlir::BlockArgument parameter);
@@ -36,6 +37,7 @@ private:
   mlir::Operation *findLastReader();
 
   mlir::func::FuncOp step;
+  const train::BindingIndex &index;
   train::SignatureGrowth &growth;
   mlir::BlockArgument parameter;
   const train::CodecInfo &codec;

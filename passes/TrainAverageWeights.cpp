@@ -28,8 +28,8 @@ namespace {
 /// Adds the averages to one step.
 class Averages {
 public:
-  Averages(func::FuncOp step, double decay)
-      : step(step), growth(step), terminator(step.getBody().front().getTerminator()), builder(terminator),
+  Averages(func::FuncOp step, const train::BindingIndex &index, double decay)
+      : step(step), index(index), growth(step), terminator(step.getBody().front().getTerminator()), builder(terminator),
         decay(decay) {}
 
   /// Adds the average of what result `number` writes.
@@ -52,6 +52,7 @@ private:
   }
 
   func::FuncOp step;
+  const train::BindingIndex &index;
   train::SignatureGrowth growth;
   Operation *terminator;
   OpBuilder builder;
@@ -66,10 +67,10 @@ private:
 /// The f32 (or wider) number that the step leaves: of both halves where it is stored in two.
 nn::Expr Averages::getNew(unsigned number, train::ParamAttr binding) {
   Value value = terminator->getOperand(number);
-  const Location loc = step.getArgument(*train::findArg<train::ParamAttr>(step, binding.getName().getValue())).getLoc();
+  const Location loc = step.getArgument(*index.findArg<train::ParamAttr>(binding.getName())).getLoc();
   const train::CodecInfo *split = train::findCodec(step.getContext(), "split", train::CodecUse::Master);
   const std::optional<unsigned> low =
-      train::findResult<train::StateAttr>(step, (binding.getName().getValue() + split->parts.back().suffix).str());
+      index.findResult<train::StateAttr>((binding.getName().getValue() + split->parts.back().suffix).str());
   if (low)
     return {builder, loc,
             train::buildDecode(builder, loc, *split, {value, terminator->getOperand(*low)}, /*nonNegative=*/false)};
@@ -117,18 +118,17 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
   }
 
   /// Why result `number` has no average; empty: it has one. A parameter is written as it is read, and has numbers.
-  static std::string findFault(func::FuncOp step, unsigned number, StringRef name) {
+  static std::string findFault(func::FuncOp step, const train::BindingIndex &index, unsigned number, StringRef name) {
     auto isNumbers = [](Type type) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       return tensor && tensor.hasStaticShape() && isa<FloatType>(tensor.getElementType());
     };
     const Type type = step.getResultTypes()[number];
-    const std::optional<unsigned> read = train::findArg<train::ParamAttr>(step, name);
+    const std::optional<unsigned> read = index.findArg<train::ParamAttr>(name);
     if (!read || step.getArgument(*read).getType() != type || !isNumbers(type))
       return "writes '" + name.str() + "', which it does not read as a float tensor of the same type";
     const train::CodecInfo &split = *train::findCodec(step.getContext(), "split", train::CodecUse::Master);
-    const std::optional<unsigned> low =
-        train::findResult<train::StateAttr>(step, (name + split.parts.back().suffix).str());
+    const std::optional<unsigned> low = index.findResult<train::StateAttr>((name + split.parts.back().suffix).str());
     Builder b(step.getContext());
     auto tensor = cast<RankedTensorType>(type);
     if (low && (!tensor.getElementType().isBF16() || step.getResultTypes()[*low] != tensor.clone(b.getI16Type())))
@@ -143,16 +143,17 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
     if (kept == 0.0)
       return;
     for (auto step : getOperation().getOps<func::FuncOp>()) {
-      Averages averages(step, kept);
+      const train::BindingIndex index(step);
+      Averages averages(step, index, kept);
       llvm::StringSet<> names;
       for (unsigned i = 0, e = step.getNumResults(); i < e; ++i) {
         auto binding = dyn_cast_or_null<train::ParamAttr>(train::getResultBinding(step, i));
         if (!binding)
           continue;
         const std::string name = (binding.getName().getValue() + train::averageSuffix).str();
-        if (std::string fault = findFault(step, i, binding.getName().getValue()); !fault.empty())
+        if (std::string fault = findFault(step, index, i, binding.getName().getValue()); !fault.empty())
           return refuse("ema: @" + step.getSymName() + " " + fault);
-        if (!names.insert(name).second || train::findArg<train::StateAttr>(step, name))
+        if (!names.insert(name).second || index.findArg<train::StateAttr>(name))
           return refuse("ema: @" + step.getSymName() + " has a state '" + name + "' already");
         averages.add(i);
       }

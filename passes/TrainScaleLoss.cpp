@@ -29,9 +29,10 @@ public:
   GradientChain(func::FuncOp step, const train::LossScale &scale)
       : step(step), scale(scale), terminator(step.getBody().front().getTerminator()), builder(terminator),
         scalar(RankedTensorType::get({}, builder.getF32Type())), flag(RankedTensorType::get({}, builder.getI1Type())) {
+    const train::BindingIndex index(step);
     for (unsigned i = 0; i < step.getNumResults(); ++i) {
       auto gradient = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(step, i));
-      if (gradient && !isUnreached(gradient.getParameter())) {
+      if (gradient && !isUnreached(index, gradient.getParameter())) {
         numbers.push_back(i);
         values.push_back(terminator->getOperand(i));
       }
@@ -104,8 +105,8 @@ public:
 
 private:
   /// A parameter that the loss does not depend on has a zero gradient and no update.
-  bool isUnreached(StringAttr parameter) {
-    std::optional<unsigned> argument = train::findArg<train::ParamAttr>(step, parameter);
+  bool isUnreached(const train::BindingIndex &index, StringAttr parameter) {
+    std::optional<unsigned> argument = index.findArg<train::ParamAttr>(parameter);
     return argument && step.getArgAttr(*argument, train::unreachedAttrName);
   }
 

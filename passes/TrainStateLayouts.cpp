@@ -70,8 +70,10 @@ struct Tally {
 /// The update of one parameter, and how its state is stored.
 class StateLayout {
 public:
-  StateLayout(func::FuncOp step, train::SignatureGrowth &growth, train::OptimizerInterface update)
-      : step(step), growth(growth), update(update), whole(train::getUpdateOperands(update)),
+  /// `index`: of the step as it came.
+  StateLayout(func::FuncOp step, const train::BindingIndex &index, train::SignatureGrowth &growth,
+              train::OptimizerInterface update)
+      : step(step), index(index), growth(growth), update(update), whole(train::getUpdateOperands(update)),
         shape(getType(whole.param).getShape()) {}
 
   /// The parameter of the step that is updated; null where there is none.
@@ -95,6 +97,7 @@ private:
   SmallVector<Kept> findKept();
 
   func::FuncOp step;
+  const train::BindingIndex &index;
   train::SignatureGrowth &growth;
   train::OptimizerInterface update;
   train::UpdateOperands whole;
@@ -132,8 +135,7 @@ SmallVector<StateLayout::Kept> StateLayout::findKept() {
     auto argument = dyn_cast<BlockArgument>(state);
     auto binding = argument ? dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, argument.getArgNumber()))
                             : train::StateAttr();
-    std::optional<unsigned> result =
-        binding ? train::findResult<train::StateAttr>(step, binding.getName()) : std::nullopt;
+    std::optional<unsigned> result = binding ? index.findResult<train::StateAttr>(binding.getName()) : std::nullopt;
     if (!result || getType(argument).getShape() != ArrayRef(shape) || !getType(argument).getElementType().isF32())
       continue;
     Value returned = terminator->getOperand(*result), updated = update->getResult(slot + 1);
@@ -325,6 +327,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   LogicalResult findMasters() {
     unsigned asked = 0;
     func::FuncOp first;
+    std::optional<llvm::DenseSet<StringRef>> readRounded;
     for (auto step : getOperation().getOps<func::FuncOp>())
       for (auto update : step.getBody().getOps<train::OptimizerInterface>()) {
         auto parameter = dyn_cast<BlockArgument>(train::getUpdateOperands(update).param);
@@ -341,7 +344,9 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
           return refuse("master: " + codec->name + " stores f32 of which products read bf16, and " +
                         nameOf(step, parameter) + " is " + llvm::formatv("{0}", element).str() +
                         "; that is with --precision=bf16 and --precision=mixed-bf16");
-        if (isReadRounded(nameOf(step, parameter)))
+        if (!readRounded)
+          readRounded = findReadRounded();
+        if (readRounded->contains(nameOf(step, parameter)))
           masters[nameOf(step, parameter)] = codec;
       }
     if (asked && masters.empty())
@@ -357,15 +362,19 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     return success();
   }
 
-  bool isReadRounded(StringRef parameter) {
-    return llvm::any_of(getOperation().getOps<func::FuncOp>(), [&](func::FuncOp step) {
-      std::optional<unsigned> number = train::findArg<train::ParamAttr>(step, parameter);
-      return number && StoredMaster::isReadRounded(step.getArgument(*number));
-    });
+  /// Names of the parameters that a step reads rounded.
+  llvm::DenseSet<StringRef> findReadRounded() {
+    llvm::DenseSet<StringRef> found;
+    for (auto step : getOperation().getOps<func::FuncOp>())
+      for (BlockArgument argument : step.getArguments())
+        if (isa_and_nonnull<train::ParamAttr>(train::getArgBinding(step, argument.getArgNumber())) &&
+            StoredMaster::isReadRounded(argument))
+          found.insert(nameOf(step, argument));
+    return found;
   }
 
   /// Stores the masters of a step; `updates` become the ones that do.
-  void storeMasters(func::FuncOp step, train::SignatureGrowth &growth,
+  void storeMasters(func::FuncOp step, const train::BindingIndex &index, train::SignatureGrowth &growth,
                     SmallVectorImpl<train::OptimizerInterface> &updates) {
     if (masters.empty())
       return;
@@ -377,7 +386,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
       auto found = binding ? masters.find(binding.getName().getValue()) : masters.end();
       if (found == masters.end())
         continue;
-      StoredMaster master(step, growth, parameter, *found->second);
+      StoredMaster master(step, index, growth, parameter, *found->second);
       master.storeArgument();
       if (auto update = updateOf.find(parameter); update != updateOf.end())
         *update->second = master.storeUpdate(*update->second);
@@ -385,7 +394,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   }
 
   /// Rounds parameters by chance; `updates` become the ones that do.
-  LogicalResult storeParameters(func::FuncOp step, train::SignatureGrowth &growth,
+  LogicalResult storeParameters(func::FuncOp step, const train::BindingIndex &index, train::SignatureGrowth &growth,
                                 SmallVectorImpl<train::OptimizerInterface> &updates) {
     const auto &wanted = wantedOf[train::CodecUse::Master];
     auto rounds = [](const CodecInfo *codec) { return codec && codec->exactness != train::Exactness::Exact; };
@@ -396,7 +405,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
                        train::getOrAppendScalar(step, stepScalar, scalar)};
     unsigned rounded = 0;
     for (train::OptimizerInterface &update : updates) {
-      StateLayout layout(step, growth, update);
+      StateLayout layout(step, index, growth, update);
       BlockArgument parameter = layout.findParameter();
       const CodecInfo *codec = parameter ? wanted.at(findGroup(step, parameter)) : nullptr;
       if (!rounds(codec))
@@ -429,19 +438,20 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     if (!isUpdated && masters.empty())
       return success();
     llvm::MapVector<const CodecInfo *, Tally> tallies;
+    const train::BindingIndex index(step);
     train::SignatureGrowth growth(step);
     // Groups name parameters, which updates do not read as they are once they are decoded.
     SmallVector<const CodecInfo *> chosen;
     for (train::OptimizerInterface update : updates) {
-      BlockArgument parameter = StateLayout(step, growth, update).findParameter();
+      BlockArgument parameter = StateLayout(step, index, growth, update).findParameter();
       chosen.push_back(parameter ? wantedOf[train::CodecUse::Moments].at(findGroup(step, parameter)) : nullptr);
     }
-    if (isUpdated && failed(storeParameters(step, growth, updates)))
+    if (isUpdated && failed(storeParameters(step, index, growth, updates)))
       return failure();
-    storeMasters(step, growth, updates);
+    storeMasters(step, index, growth, updates);
     for (auto [update, codec] : llvm::zip_equal(updates, chosen))
       if (codec)
-        StateLayout(step, growth, update).store(*codec, tallies[codec]);
+        StateLayout(step, index, growth, update).store(*codec, tallies[codec]);
     growth.finish();
     // What is stored has other types than what was.
     step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(),

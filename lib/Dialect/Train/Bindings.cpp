@@ -29,12 +29,24 @@ Attribute train::getResultBinding(FunctionOpInterface step, unsigned result) {
   return step.getResultAttr(result, bindingAttrName);
 }
 
-std::optional<unsigned> train::findGradient(FunctionOpInterface step, StringAttr parameter) {
+train::BindingIndex::BindingIndex(FunctionOpInterface step) {
+  auto add = [](Numbers &numbers, Attribute binding, unsigned number) {
+    if (isBinding(binding))
+      numbers.try_emplace({binding.getTypeID(), getBindingName(binding).getValue()}, number);
+  };
+  for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i)
+    add(args, getArgBinding(step, i), i);
   for (unsigned i = 0, e = step.getNumResults(); i < e; ++i)
-    if (auto gradient = dyn_cast_or_null<GradientAttr>(getResultBinding(step, i));
-        gradient && gradient.getParameter() == parameter)
-      return i;
-  return std::nullopt;
+    add(results, getResultBinding(step, i), i);
+}
+
+std::optional<unsigned> train::BindingIndex::findGradient(StringAttr parameter) const {
+  return findResult<GradientAttr>(gradientName(parameter.getValue()));
+}
+
+std::optional<unsigned> train::BindingIndex::find(const Numbers &numbers, Numbers::key_type key) {
+  auto found = numbers.find(key);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
 int64_t train::countSamples(FunctionOpInterface step) {

@@ -9,6 +9,7 @@
 
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace lowtide::train {
 
@@ -54,8 +55,31 @@ template <typename Binding> std::optional<unsigned> findResult(mlir::FunctionOpI
   return std::nullopt;
 }
 
-/// The result bound as the gradient of that parameter; nullopt if there is none.
-std::optional<unsigned> findGradient(mlir::FunctionOpInterface step, mlir::StringAttr parameter);
+/// A step's arguments and results by their bindings, for many look-ups: each `findArg` and `findResult` of the step
+/// goes through all of them. It holds what the step had when it was built: appending moves nothing, and what was
+/// appended is not found. Build a new one once something was erased, inserted before another, or bound to another name.
+class BindingIndex {
+public:
+  explicit BindingIndex(mlir::FunctionOpInterface step);
+
+  /// The argument or result bound as a `Binding` of that name, the first if there are several; nullopt if there is
+  /// none.
+  template <typename Binding> std::optional<unsigned> findArg(llvm::StringRef name) const {
+    return find(args, {mlir::TypeID::get<Binding>(), name});
+  }
+  template <typename Binding> std::optional<unsigned> findResult(llvm::StringRef name) const {
+    return find(results, {mlir::TypeID::get<Binding>(), name});
+  }
+  /// The result bound as the gradient of that parameter; nullopt if there is none.
+  std::optional<unsigned> findGradient(mlir::StringAttr parameter) const;
+
+private:
+  /// The kind of a binding and its name, which the context keeps.
+  using Numbers = llvm::DenseMap<std::pair<mlir::TypeID, llvm::StringRef>, unsigned>;
+  static std::optional<unsigned> find(const Numbers &numbers, Numbers::key_type key);
+
+  Numbers args, results;
+};
 
 /// Samples of a step's batch: the size of the first batch array's dimension that counts them; 0: none does.
 int64_t countSamples(mlir::FunctionOpInterface step);

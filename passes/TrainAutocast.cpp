@@ -208,10 +208,12 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   /// Where parameters stay f32, so does what checkpoints hold of the others.
   void keepOriginals(func::FuncOp step, const llvm::DenseSet<Attribute> &stored) {
     Builder b(&getContext());
+    train::SignatureGrowth growth(step);
     for (unsigned i = 0; i < step.getNumArguments(); ++i)
       if (stored.contains(train::getArgBinding(step, i)))
-        step.setArgAttr(i, train::codedAttrName,
-                        b.getDictionaryAttr(b.getNamedAttr("keeps_original", b.getUnitAttr())));
+        growth.setArgAttr(i, train::codedAttrName,
+                          b.getDictionaryAttr(b.getNamedAttr("keeps_original", b.getUnitAttr())));
+    growth.finish();
   }
 
   void runOnSteps() override {

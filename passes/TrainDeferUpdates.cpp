@@ -383,8 +383,11 @@ struct TrainDeferUpdates : StepPass<lowtide::impl::TrainDeferUpdatesBase<TrainDe
       growth.appendResult(updates.write(each, builder, pending, flag), train::getResultBinding(step, each.result));
     growth.appendResult(nn::splat(builder, step.getLoc(), getFlagType(), 0.0).get(), getPending(pendingFlag));
     growth.finish();
+    SmallVector<DictionaryAttr> attributes;
+    flush.getAllArgAttrs(attributes);
     for (auto [i, argument] : llvm::enumerate(arguments))
-      flush.setArgAttrs(i, step.getArgAttrDict(argument.getArgNumber()));
+      attributes[i] = step.getArgAttrDict(argument.getArgNumber());
+    flush.setAllArgAttrs(attributes);
   }
 
   void refuse() {

@@ -80,7 +80,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
       Value gradient = sweep.getCotangent(argument);
       if (!gradient) {
         unreached.push_back(name);
-        step.setArgAttr(parameter, train::unreachedAttrName, builder.getUnitAttr());
+        growth.setArgAttr(parameter, train::unreachedAttrName, builder.getUnitAttr());
         gradient = nn::splat(builder, argument.getLoc(), cast<RankedTensorType>(argument.getType()), 0.0);
       }
       growth.appendResult(gradient, train::GradientAttr::get(builder.getContext(), name));

@@ -162,17 +162,19 @@ private:
   void encode(func::FuncOp step, const llvm::MapVector<Attribute, Stays> &found) {
     int64_t before = 0, after = 0, count = 0;
     const unsigned arguments = step.getNumArguments();
+    train::SignatureGrowth growth(step);
     for (unsigned i = 0; i < arguments; ++i) {
       BlockArgument argument = step.getArgument(i);
       auto it = found.find(train::getArgBinding(step, i));
       if (it == found.end() || it->second != Stays::No || !isFrozenMatrix(step, argument))
         continue;
       const int64_t numbers = cast<RankedTensorType>(argument.getType()).getNumElements();
-      encode(step, argument);
+      encode(step, growth, argument);
       ++count;
       before += numbers * 4;
       after += numbers / blockSize * (kind->blockBytes + int64_t(sizeof(float)));
     }
+    growth.finish();
     numCoded += count;
     if (!count)
       return;
@@ -182,7 +184,7 @@ private:
     attachFigures(remark, {{"frozen_bytes_before", before}, {"frozen_bytes", after}});
   }
 
-  void encode(func::FuncOp step, BlockArgument argument) {
+  void encode(func::FuncOp step, train::SignatureGrowth &growth, BlockArgument argument) {
     const unsigned number = argument.getArgNumber();
     auto binding = cast<train::ConstantAttr>(train::getArgBinding(step, number));
     auto whole = cast<RankedTensorType>(argument.getType());
@@ -202,20 +204,19 @@ private:
     if (isTransposed)
       facts.set("coded_transposed", b.getUnitAttr());
 
-    Value scale = train::appendArg(step, RankedTensorType::get({blocks}, b.getF32Type()),
+    Value scale = growth.appendArg(RankedTensorType::get({blocks}, b.getF32Type()),
                                    train::ConstantAttr::get(&getContext(), scaleName), argument.getLoc());
-    const unsigned scaleNumber = step.getNumArguments() - 1;
-    step.setArgAttr(scaleNumber, "onnx.initializer", step.getArgAttr(number, "onnx.initializer"));
-    step.setArgAttr(scaleNumber, train::codedAttrName, facts.getDictionary(&getContext()));
+    const unsigned scaleNumber = cast<BlockArgument>(scale).getArgNumber();
+    growth.setArgAttr(scaleNumber, "onnx.initializer", step.getArgAttr(number, "onnx.initializer"));
+    growth.setArgAttr(scaleNumber, train::codedAttrName, facts.getDictionary(&getContext()));
     facts.set("scales", scaleName);
-    step.setArgAttr(number, train::codedAttrName, facts.getDictionary(&getContext()));
+    growth.setArgAttr(number, train::codedAttrName, facts.getDictionary(&getContext()));
     if (isTransposed)
-      step.removeArgAttr(number, b.getStringAttr("onnx.transposed"));
+      growth.setArgAttr(number, "onnx.transposed", {});
     if (!step.getArgAttr(number, "onnx.source_shape"))
-      step.setArgAttr(number, "onnx.source_shape", b.getDenseI64ArrayAttr(dims));
+      growth.setArgAttr(number, "onnx.source_shape", b.getDenseI64ArrayAttr(dims));
     argument.setType(
         RankedTensorType::get({blocks, kind->blockBytes}, IntegerType::get(&getContext(), 8, kind->signedness)));
-    step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(), step.getResultTypes()));
 
     OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
     nn::Expr codes(builder, argument.getLoc(), argument), factors = codes.with(scale);

@@ -240,11 +240,14 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
 
   /// Every entry point knows a parameter's group: the layout of the arenas is theirs together.
   void nameGroups(const train::TrainOptions &options) {
-    for (auto step : getOperation().getOps<func::FuncOp>())
+    for (auto step : getOperation().getOps<func::FuncOp>()) {
+      train::SignatureGrowth growth(step);
       for (unsigned i = 0; i < step.getNumArguments(); ++i)
         if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, i)))
           if (const train::GroupRule *group = options.findGroup(binding.getName()))
-            step.setArgAttr(i, train::groupAttrName, StringAttr::get(&getContext(), group->text));
+            growth.setArgAttr(i, train::groupAttrName, StringAttr::get(&getContext(), group->text));
+      growth.finish();
+    }
   }
 
   void runOnSteps() override {

@@ -188,7 +188,7 @@ void StateLayout::store(const CodecInfo &codec, Tally &tally) {
           context, name, initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial), /*fromFile=*/false));
       if (made.arguments.empty()) {
         kept.argument.setType(encodedAs(part));
-        step.setArgAttr(kept.argument.getArgNumber(), train::bindingAttrName, made.bindings.back());
+        growth.setArgAttr(kept.argument.getArgNumber(), train::bindingAttrName, made.bindings.back());
         made.arguments.push_back(kept.argument);
       } else {
         made.arguments.push_back(growth.appendArg(encodedAs(part), made.bindings.back(), loc));
@@ -232,7 +232,7 @@ void StateLayout::store(const CodecInfo &codec, Tally &tally) {
         value = viewAs(builder, value, shape);
       if (i == 0) {
         terminator->setOperand(kept.result, value);
-        step.setResultAttr(kept.result, train::bindingAttrName, made.bindings[i]);
+        growth.setResultAttr(kept.result, train::bindingAttrName, made.bindings[i]);
       } else {
         growth.appendResult(value, made.bindings[i]);
       }
@@ -453,9 +453,6 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
       if (codec)
         StateLayout(step, index, growth, update).store(*codec, tallies[codec]);
     growth.finish();
-    // What is stored has other types than what was.
-    step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(),
-                                   step.getBody().front().getTerminator()->getOperandTypes()));
     report(step, tallies);
     if (isUpdated)
       step.emitRemark("@") << step.getSymName() << ": " << countStoredBytes(step).getAll().str();

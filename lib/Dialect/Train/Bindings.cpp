@@ -83,7 +83,6 @@ void train::appendResult(func::FuncOp step, Value value, Attribute binding) {
 }
 
 Value train::SignatureGrowth::appendArg(Type type, Attribute binding, Location loc) {
-  argTypes.push_back(type);
   argAttrs.push_back(nameBinding(binding));
   return step.getBody().front().addArgument(type, loc);
 }
@@ -93,21 +92,39 @@ void train::SignatureGrowth::appendResult(Value value, Attribute binding) {
   resultAttrs.push_back(nameBinding(binding));
 }
 
+void train::SignatureGrowth::setArgAttr(unsigned arg, StringRef name, Attribute value) {
+  argChanges.push_back({arg, StringAttr::get(step.getContext(), name), value});
+}
+
+void train::SignatureGrowth::setResultAttr(unsigned result, StringRef name, Attribute value) {
+  resultChanges.push_back({result, StringAttr::get(step.getContext(), name), value});
+}
+
 void train::SignatureGrowth::finish() {
   Operation *terminator = step.getBody().back().getTerminator();
   terminator->insertOperands(terminator->getNumOperands(), results);
   SmallVector<DictionaryAttr> allArgs, allResults;
   step.getAllArgAttrs(allArgs);
   step.getAllResultAttrs(allResults);
-  auto inputs = llvm::to_vector(llvm::concat<const Type>(step.getArgumentTypes(), argTypes));
-  auto outputs = llvm::to_vector(step.getResultTypes());
-  llvm::append_range(outputs, ValueRange(results).getTypes());
-  step.setType(FunctionType::get(step.getContext(), inputs, outputs));
+  step.setType(
+      FunctionType::get(step.getContext(), step.getBody().front().getArgumentTypes(), terminator->getOperandTypes()));
   llvm::append_range(allArgs, argAttrs);
   llvm::append_range(allResults, resultAttrs);
+  auto change = [](MutableArrayRef<DictionaryAttr> all, SmallVectorImpl<AttrChange> &changes) {
+    for (const AttrChange &each : changes) {
+      NamedAttrList attributes(all[each.number]);
+      if (each.value)
+        attributes.set(each.name, each.value);
+      else
+        attributes.erase(each.name);
+      all[each.number] = attributes.getDictionary(each.name.getContext());
+    }
+    changes.clear();
+  };
+  change(allArgs, argChanges);
+  change(allResults, resultChanges);
   step.setAllArgAttrs(allArgs);
   step.setAllResultAttrs(allResults);
-  argTypes.clear();
   argAttrs.clear();
   results.clear();
   resultAttrs.clear();

@@ -91,8 +91,8 @@ mlir::Value getOrAppendScalar(mlir::func::FuncOp step, llvm::StringRef name, mli
 /// Appends an operand to the function's return and the result that it makes.
 void appendResult(mlir::func::FuncOp step, mlir::Value value, mlir::Attribute binding);
 
-/// Arguments and results that a step gets together: one by one, each would copy the lists of all others. Between the
-/// first one and `finish` the function's type lacks them.
+/// Arguments, results and attributes of them that a step gets together: one by one, each would copy the lists of all
+/// others. Until `finish` the function's type and attributes are what they were; its type then is that of its block.
 class SignatureGrowth {
 public:
   explicit SignatureGrowth(mlir::func::FuncOp step) : step(step) {}
@@ -100,12 +100,21 @@ public:
   mlir::Value appendArg(mlir::Type type, mlir::Attribute binding, mlir::Location loc);
   /// Appends a result; the function returns it from `finish` on.
   void appendResult(mlir::Value value, mlir::Attribute binding);
+  /// Sets an attribute of an argument or result, also of one that was appended; null takes it away.
+  void setArgAttr(unsigned arg, llvm::StringRef name, mlir::Attribute value);
+  void setResultAttr(unsigned result, llvm::StringRef name, mlir::Attribute value);
   void finish();
 
 private:
+  struct AttrChange {
+    unsigned number; ///< of the argument or result
+    mlir::StringAttr name;
+    mlir::Attribute value;
+  };
+
   mlir::func::FuncOp step;
-  llvm::SmallVector<mlir::Type> argTypes;
   llvm::SmallVector<mlir::DictionaryAttr> argAttrs, resultAttrs;
+  llvm::SmallVector<AttrChange> argChanges, resultChanges;
   llvm::SmallVector<mlir::Value> results;
 };
 

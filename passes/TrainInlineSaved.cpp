@@ -50,6 +50,15 @@ bool isView(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::View;
 }
 
+/// Calls `visit` with the values of which `lastRead` counts reads of `value`.
+void forEachRoot(Value value, function_ref<void(Value)> visit) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isView(op))
+    return visit(value);
+  for (Value operand : op->getOperands())
+    forEachRoot(operand, visit);
+}
+
 uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
 
 /// How one reader computes a value: ops of the producing kernel in textual order, and what they read.
@@ -78,7 +87,8 @@ private:
   /// Of the op, or of the loop in this block that it is in.
   unsigned positionOf(Operation *op) { return positions.lookup(block.findAncestorOpInBlock(*op)); }
   unsigned lastRead(Value value);
-  bool isReadFrom(Value value, unsigned position);
+  unsigned lastReadOfRoot(Value root);
+  void moveRead(Value from, ValueRange to, unsigned position);
   bool isKeptAnyway(Value value, nn::KernelOp reader);
   bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,
                Recipe &recipe);
@@ -87,6 +97,7 @@ private:
   void inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe);
   bool dropDeadResults(nn::KernelOp kernel);
   nn::KernelOp replace(nn::KernelOp kernel, ValueRange operands, TypeRange results);
+  void erase(nn::KernelOp kernel);
   bool visit(nn::KernelOp &producer, unsigned number, bool keepsOthers);
 
   func::FuncOp step;
@@ -94,6 +105,8 @@ private:
   unsigned minGap;
   unsigned numValues = 0, numReaders = 0;
   DenseMap<Operation *, unsigned> positions;
+  /// What `lastRead` says of values that are no views: all updates may read one number, and each asks.
+  DenseMap<Value, unsigned> lastReads;
 };
 
 /// Position of the last op that reads the value or a view of it.
@@ -104,11 +117,25 @@ unsigned SavedValues::lastRead(Value value) {
   return last;
 }
 
-/// Whether the op at `position` or one after it reads the value or a view of it.
-bool SavedValues::isReadFrom(Value value, unsigned position) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return isView(user) ? isReadFrom(user->getResult(0), position) : positionOf(user) >= position;
+unsigned SavedValues::lastReadOfRoot(Value root) {
+  auto [known, isNew] = lastReads.try_emplace(root, 0);
+  if (isNew)
+    known->second = lastRead(root);
+  return known->second;
+}
+
+/// The op at `position` reads `to` from now on, and `from` no longer.
+void SavedValues::moveRead(Value from, ValueRange to, unsigned position) {
+  // Which op comes last once this one reads no longer is found out when it is asked for.
+  forEachRoot(from, [&](Value root) {
+    if (auto known = lastReads.find(root); known != lastReads.end() && known->second == position)
+      lastReads.erase(known);
   });
+  for (Value value : to)
+    forEachRoot(value, [&](Value root) {
+      if (auto known = lastReads.find(root); known != lastReads.end())
+        known->second = std::max(known->second, position);
+    });
 }
 
 bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
@@ -121,7 +148,7 @@ bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
     if (binding && !isUpdated(binding.getBindingKind()))
       return true;
   }
-  return isReadFrom(value, positionOf(reader));
+  return lastReadOfRoot(value) >= positionOf(reader);
 }
 
 bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,
@@ -222,6 +249,14 @@ nn::KernelOp SavedValues::replace(nn::KernelOp kernel, ValueRange operands, Type
   return fresh;
 }
 
+/// Takes `kernel`, which nothing reads any more, out of the block.
+void SavedValues::erase(nn::KernelOp kernel) {
+  for (Value result : kernel.getResults())
+    lastReads.erase(result);
+  positions.erase(kernel);
+  kernel.erase();
+}
+
 void SavedValues::inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe) {
   llvm::SetVector<Value> operands;
   for (Value operand : reader.getOperands())
@@ -246,9 +281,9 @@ void SavedValues::inlineInto(nn::KernelOp reader, OpResult value, const Recipe &
     mapping.map(argument, operand == value ? computed : argumentOf(operand));
   for (Operation &op : *reader.getBlock())
     builder.clone(op, mapping);
+  moveRead(value, operands.getArrayRef(), positionOf(fresh));
   reader.replaceAllUsesWith(fresh.getResults());
-  positions.erase(reader);
-  reader.erase();
+  erase(reader);
   // The reader may hold some of the ops already.
   IRRewriter rewriter(fresh.getContext());
   DominanceInfo dominance(fresh);
@@ -286,8 +321,7 @@ void SavedValues::handOut(nn::KernelOp &producer, MutableArrayRef<std::pair<nn::
     }
   for (auto [result, replacement] : llvm::zip(producer.getResults(), fresh.getResults()))
     result.replaceAllUsesWith(replacement);
-  positions.erase(producer);
-  producer.erase();
+  erase(producer);
   producer = fresh;
 }
 
@@ -302,8 +336,9 @@ bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
   if (kept.size() == kernel.getNumResults())
     return true;
   if (kept.empty()) {
-    positions.erase(kernel);
-    kernel.erase();
+    for (Value operand : kernel.getOperands())
+      moveRead(operand, {}, positionOf(kernel));
+    erase(kernel);
     return false;
   }
   nn::KernelOp fresh = replace(kernel, kernel.getOperands(), TypeRange(ValueRange(kept)));
@@ -314,8 +349,7 @@ bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
   old.erase();
   for (auto [result, replacement] : llvm::zip_equal(kept, fresh.getResults()))
     result.replaceAllUsesWith(replacement);
-  positions.erase(kernel);
-  kernel.erase();
+  erase(kernel);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*fresh.getBlock())))
     if (isOpTriviallyDead(&op))
       op.erase();

@@ -226,13 +226,35 @@ bool FusionGroups::waitsFor(unsigned reader, unsigned from, unsigned without) {
   return graph->hasPathThroughOthers(from, reader, without);
 }
 
-/// Ops that read `value` or a view of it.
-static void listReaders(Value value, function_ref<void(Operation *)> visit) {
-  for (Operation *user : value.getUsers())
-    if (StepStorage::isView(user))
-      listReaders(user->getResult(0), visit);
-    else
-      visit(user);
+/// Whether an op that reads `value` or a view of it is such a one.
+static bool anyReader(Value value, function_ref<bool(Operation *)> isSuch) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return StepStorage::isView(user) ? anyReader(user->getResult(0), isSuch) : isSuch(user);
+  });
+}
+
+/// Whether a group of the backward pass besides `backward` reads `root` or a view of it.
+bool FusionGroups::isReadLater(Value root, unsigned backward) {
+  auto [known, isNew] = laterReaders.try_emplace(root);
+  SmallVectorImpl<Operation *> &readers = known->second;
+  if (isNew)
+    anyReader(root, [&](Operation *reader) {
+      readers.push_back(reader);
+      return false;
+    });
+  for (size_t i = 0; i < readers.size();) {
+    const unsigned node = nodeOf(readers[i]);
+    if (nodes[node].forward) {
+      // It stays there: groups of the backward pass join the forward pass, and none leaves it.
+      readers[i] = readers.back();
+      readers.pop_back();
+    } else if (node != backward) {
+      return true;
+    } else {
+      ++i;
+    }
+  }
+  return false;
 }
 
 /// Bytes that stay until the backward pass where `backward` reads `value` there: its own, or those of the values that
@@ -244,12 +266,7 @@ uint64_t FusionGroups::bytesToKeep(Value value, unsigned backward, llvm::SmallDe
       !nodes[nodeOf(source)].forward || !seen.insert(root).second)
     return 0;
   // What others of the backward pass read is kept in any case.
-  bool isKept = false;
-  listReaders(root, [&](Operation *reader) {
-    unsigned node = nodeOf(reader);
-    isKept |= node != backward && !nodes[node].forward;
-  });
-  if (isKept)
+  if (isReadLater(root, backward))
     return 0;
   const uint64_t bytes = getTensorBytes(root.getType()).value_or(0);
   if (!source->hasTrait<OpTrait::Elementwise>() && !repeatsElements(source))
@@ -269,9 +286,7 @@ bool FusionGroups::keepsMore(unsigned forward, unsigned backward) {
     for (Value operand : op->getOperands())
       before += bytesToKeep(operand, backward, seen);
     for (Value result : op->getResults()) {
-      bool isRead = false;
-      listReaders(result, [&](Operation *reader) { isRead |= nodeOf(reader) != backward; });
-      if (isRead) {
+      if (anyReader(result, [&](Operation *reader) { return nodeOf(reader) != backward; })) {
         handedOn.push_back(result);
         after += getTensorBytes(result.getType()).value_or(0);
       }
@@ -280,13 +295,12 @@ bool FusionGroups::keepsMore(unsigned forward, unsigned backward) {
   if (after <= before)
     return false;
   return llvm::any_of(handedOn, [&](Value result) {
-    bool waits = false;
-    listReaders(result, [&](Operation *reader) {
+    return anyReader(result, [&](Operation *reader) {
       // What is only returned stays anyhow.
-      if (unsigned node = nodeOf(reader); !waits && !reader->hasTrait<OpTrait::IsTerminator>())
-        waits = node != forward && node != backward && waitsFor(node, forward, backward);
+      const unsigned node = nodeOf(reader);
+      return !reader->hasTrait<OpTrait::IsTerminator>() && node != forward && node != backward &&
+             waitsFor(node, forward, backward);
     });
-    return waits;
   });
 }
 

@@ -82,6 +82,7 @@ private:
   void merge(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
   bool waitsFor(unsigned reader, unsigned from, unsigned without);
+  bool isReadLater(mlir::Value root, unsigned backward);
   uint64_t bytesToKeep(mlir::Value value, unsigned backward, llvm::SmallDenseSet<mlir::Value> &seen);
   bool keepsMore(unsigned forward, unsigned backward);
   bool passesPositionwise(mlir::Value value, mlir::Operation *consumer, const FusionDomain &domain);
@@ -108,6 +109,8 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
   /// For each reader of a value that the step updates: the ops that update it.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesAfter;
+  /// For each root that was asked for: its readers, without some of those that are known to be in the forward pass.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 1>> laterReaders;
   std::vector<Node> nodes;
   /// What comes after what: readers, and updates of what is read.
   std::optional<solve::MergingGraph> graph;

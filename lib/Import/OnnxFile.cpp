@@ -174,39 +174,148 @@ LogicalResult OnnxFile::inlineFunctions() {
   return checkWellFormed(*model, limits, *report);
 }
 
+static int64_t countElements(const TensorProto &tensor) {
+  return checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())}).value_or(0);
+}
+
+/// Whether the node is a constant whose value can become an initializer; one of `value_floats` then holds a tensor.
+static bool isConstantTensor(const ::onnx::NodeProto &node) {
+  return node.op_type() == "Constant" && node.domain().empty() && node.attribute_size() == 1 &&
+         node.output_size() == 1 && !node.output(0).empty() &&
+         llvm::is_contained({"value", "value_floats"}, StringRef(node.attribute(0).name()));
+}
+
+/// Takes the tensor out of a constant node.
+static TensorProto takeTensor(::onnx::NodeProto &node) {
+  ::onnx::AttributeProto &attribute = *node.mutable_attribute(0);
+  TensorProto tensor;
+  if (attribute.name() == "value") {
+    tensor.Swap(attribute.mutable_t());
+  } else {
+    tensor.set_data_type(TensorProto::FLOAT);
+    tensor.add_dims(attribute.floats_size());
+    tensor.mutable_float_data()->Swap(attribute.mutable_floats());
+  }
+  tensor.set_name(node.output(0));
+  return tensor;
+}
+
+static bool defines(const ::onnx::GraphProto &graph, StringRef name) {
+  auto isCalled = [&](const auto &value) { return value.name() == name; };
+  return llvm::any_of(graph.input(), isCalled) || llvm::any_of(graph.initializer(), isCalled) ||
+         llvm::any_of(graph.node(), [&](const auto &node) { return llvm::is_contained(node.output(), name); });
+}
+
+/// Names of values that the graph and the graphs within it define, each as often as it is defined.
+static void countNames(const ::onnx::GraphProto &graph, llvm::StringMap<unsigned> &names) {
+  for (const auto &input : graph.input())
+    ++names[input.name()];
+  for (const TensorProto &tensor : graph.initializer())
+    ++names[tensor.name()];
+  for (const auto &node : graph.node()) {
+    for (const std::string &output : node.output())
+      ++names[output];
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_g())
+        countNames(attribute.g(), names);
+  }
+}
+
+/// What reads `name` in the graph, and in the graphs within it that have no value of that name, reads `other`.
+static void renameReads(::onnx::GraphProto &graph, const std::string &name, const std::string &other) {
+  for (auto &node : *graph.mutable_node()) {
+    for (std::string &input : *node.mutable_input())
+      input = input == name ? other : input;
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g() && !defines(attribute.g(), name))
+        renameReads(*attribute.mutable_g(), name, other);
+  }
+}
+
+/// Moves the vectors and matrices of floats that `inner`, a graph within another, and the graphs within it hold to
+/// `outer`: a branch or a body reads a parameter in either place. What has a name that is elsewhere as well gets one of
+/// its own. Constant nodes of up to `fewestFloats` elements stay, and what the graph hands out as it stands.
+static void liftFrom(::onnx::GraphProto &inner, llvm::StringMap<unsigned> &names, ::onnx::GraphProto &outer,
+                     int64_t fewestFloats) {
+  std::vector<TensorProto> lifted;
+  auto isParameter = [](const TensorProto &tensor, int64_t fewest) {
+    return isFloatType(tensor.data_type()) && countElements(tensor) > fewest;
+  };
+  // A graph's result is computed in it.
+  auto isResult = [&](StringRef name) {
+    return llvm::any_of(inner.output(), [&](const auto &output) { return output.name() == name; });
+  };
+  int kept = 0;
+  for (int i = 0, e = inner.initializer_size(); i != e; ++i)
+    if (isParameter(inner.initializer(i), 1) && !isResult(inner.initializer(i).name()))
+      lifted.emplace_back().Swap(inner.mutable_initializer(i));
+    else
+      inner.mutable_initializer()->SwapElements(kept++, i);
+  inner.mutable_initializer()->DeleteSubrange(kept, inner.initializer_size() - kept);
+  kept = 0;
+  for (int i = 0, e = inner.node_size(); i != e; ++i) {
+    ::onnx::NodeProto &node = *inner.mutable_node(i);
+    if (isConstantTensor(node) && !isResult(node.output(0)) &&
+        (node.attribute(0).name() == "value" ? isParameter(node.attribute(0).t(), fewestFloats)
+                                             : node.attribute(0).floats_size() > fewestFloats)) {
+      lifted.push_back(takeTensor(node));
+      continue;
+    }
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        liftFrom(*attribute.mutable_g(), names, outer, fewestFloats);
+    inner.mutable_node()->SwapElements(kept++, i);
+  }
+  inner.mutable_node()->DeleteSubrange(kept, inner.node_size() - kept);
+  for (TensorProto &tensor : lifted) {
+    const std::string name = tensor.name();
+    if (names.lookup(name) > 1) {
+      std::string own = name + "@" + inner.name();
+      while (!names.try_emplace(own, 1).second)
+        own += "#";
+      renameReads(inner, name, own);
+      tensor.set_name(own);
+    }
+    outer.add_initializer()->Swap(&tensor);
+  }
+}
+
 /// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way. In
-/// their files, which have no large initializers, so do small vectors: biases.
+/// their files, which have no large initializers, so do small vectors: biases. The same for the graphs within the
+/// graph, branches of `If` and bodies of `Loop` and `Scan`, and their initializers: who is a parameter is asked of the
+/// graph's.
 void OnnxFile::liftConstants() {
   ::onnx::GraphProto &graph = *model->mutable_graph();
-  auto elementsOf = [](const TensorProto &tensor) {
-    return checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())}).value_or(0);
-  };
   bool hasWeights = llvm::any_of(graph.initializer(), [&](const TensorProto &tensor) {
-    return isFloatType(tensor.data_type()) && elementsOf(tensor) > limits.constantFloats;
+    return isFloatType(tensor.data_type()) && countElements(tensor) > limits.constantFloats;
   });
+  const int64_t fewestFloats = hasWeights ? limits.constantFloats : 1;
   auto isLarge = [&](const ::onnx::NodeProto &node) {
-    if (node.op_type() != "Constant" || !node.domain().empty() || node.attribute_size() != 1 ||
-        node.output_size() != 1 || node.output(0).empty() || node.attribute(0).name() != "value")
+    if (!isConstantTensor(node))
       return false;
+    if (node.attribute(0).name() == "value_floats")
+      return node.attribute(0).floats_size() > fewestFloats;
     const TensorProto &tensor = node.attribute(0).t();
-    if (tensor.data_location() == TensorProto::EXTERNAL)
-      return true; // read where other data of that kind are
-    int64_t fewest = !isFloatType(tensor.data_type()) ? limits.constantIntegers
-                     : hasWeights                     ? limits.constantFloats
-                                                      : 1;
-    return elementsOf(tensor) > fewest;
+    return tensor.data_location() == TensorProto::EXTERNAL || // read where other data of that kind are
+           countElements(tensor) > (isFloatType(tensor.data_type()) ? fewestFloats : limits.constantIntegers);
   };
   int kept = 0;
   for (int i = 0, e = graph.node_size(); i != e; ++i) {
     if (isLarge(graph.node(i))) {
-      TensorProto &tensor = *graph.add_initializer();
-      tensor.Swap(graph.mutable_node(i)->mutable_attribute(0)->mutable_t());
-      tensor.set_name(graph.node(i).output(0));
+      *graph.add_initializer() = takeTensor(*graph.mutable_node(i));
       continue;
     }
     graph.mutable_node()->SwapElements(kept++, i);
   }
   graph.mutable_node()->DeleteSubrange(kept, graph.node_size() - kept);
+  if (isStep(*model))
+    return;
+  llvm::StringMap<unsigned> names;
+  countNames(graph, names);
+  for (auto &node : *graph.mutable_node())
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        liftFrom(*attribute.mutable_g(), names, graph, fewestFloats);
 }
 
 /// Metadata of nodes and values, keyed by the values' names, which the version

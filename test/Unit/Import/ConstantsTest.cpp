@@ -1,0 +1,54 @@
+//===- ConstantsTest.cpp - parameters that are no initializers of the graph ---------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+namespace {
+Classified classifyText(const std::string &graph, ImportOptions options = {}) {
+  return classify(parseModel("<ir_version: 8, opset_import: [\"\" : 17]>" + graph), options);
+}
+} // namespace
+
+TEST(Constants, ListsOfFloatsAreParametersAsTensorsAre) {
+  Classified result = classifyText(R"(
+    g (float[2,2] x) => (float[2,2] y) {
+      w = Constant<value = float[2,2] {1, 2, 3, 5}>()
+      b = Constant<value_floats = [0.5, 0.25]>()
+      h = MatMul(x, w)
+      y = Add(h, b)
+    })");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("w", "b"));
+}
+
+TEST(Constants, TensorsOfBranchesAndBodiesAreParameters) {
+  Classified result = classifyText(R"(
+    g (float[3,2] x, bool c) => (float[2] z) <float[2] h0 = {1, 3}> {
+      h, ys = Scan<num_scan_inputs = 1, body = step (float[2] s, float[2] v) => (float[2] t, float[2] u)
+                   <float[2] a = {1, 2}> {
+        b = Constant<value = float[2] {3, 5}>()
+        k = Mul(s, a)
+        l = Add(k, b)
+        t = Add(l, v)
+        u = Identity(t)
+      }>(h0, x)
+      z = If(c)<then_branch = yes () => (float[2] p) <float[2] w = {7, 5}> { p = Mul(h, w) },
+                else_branch = no () => (float[2] q) { q = Identity(h) }>
+    })");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("h0", "a", "b", "w"));
+}
+
+TEST(Constants, TensorsOfOneNameInTwoBranchesAreTwo) {
+  Classified result = classifyText(R"(
+    g (float[2] x, bool c) => (float[2] z) {
+      z = If(c)<then_branch = yes () => (float[2] p) <float[2] w = {7, 5}> { p = Mul(x, w) },
+                else_branch = no () => (float[2] q) <float[2] w = {1, 2}> { q = Mul(x, w) }>
+    })");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("w@yes", "w@no"));
+}

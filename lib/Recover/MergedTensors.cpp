@@ -17,6 +17,7 @@
 
 #include "MergedTensors.h"
 
+#include "PaddleNames.h"
 #include "TensorFlowNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
@@ -122,7 +123,7 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
 MergedTensors::MergedTensors(const ModelView &file, ArrayRef<TensorFacts> facts)
     : file(file), paths(file.getModel().graph()),
       isPyTorch(file.getModel().producer_name() == "pytorch" || isOfCurrentExporter(file.getModel().graph())),
-      isFromTensorFlow(isOfTensorFlow(file.getModel().graph())) {
+      isFromTensorFlow(isOfTensorFlow(file.getModel().graph())), isFromPaddle(isOfPaddle(file.getModel().graph())) {
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());

@@ -12,6 +12,7 @@
 #include "LossWeights.h"
 #include "LostNotes.h"
 #include "MergedTensors.h"
+#include "PaddleNames.h"
 #include "Products.h"
 #include "TableValues.h"
 #include "TensorFlowNames.h"
@@ -31,8 +32,7 @@ using namespace lowtide;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// An operand that configures its operator: a bound, a scale list, a fill
-/// value.
+/// An operand that configures its operator: a bound, a scale list, a fill value.
 static bool isSetting(const InitializerUse &use) {
   // A loss that onnxruntime wrote out: its other operands are weights of classes.
   StringRef value = use.node->output_size() ? StringRef(use.node->output(0)) : "";
@@ -227,7 +227,7 @@ static bool isEvaluatedParameter(const ModelView &file, const MergedTensors &mer
       (isAddedToProduct(merged, facts) || (isVector && !findBiasName(merged, facts).empty())))
     return true;
   return isFreshScale(file, merged, facts) || isExponent(file, facts) ||
-         followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
+                        followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
 /// Whether something that `value` is computed from is what a layer made with weights of its own.
@@ -280,6 +280,29 @@ static InitializerInfo classifyVariable(const ModelView &file, const MergedTenso
   return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::UnreadByLayers);
 }
 
+/// The same for what paddle2onnx evaluated: biases and filters in another shape are parameters; scales of attention,
+/// zeros that a recurrence begins with and factors of dropout are not.
+static InitializerInfo classifyPaddleValue(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
+                                           StringRef name, bool isWeight) {
+  auto info = [&](InitializerRole role, Certainty certainty, Reason reason) {
+    return makeInfo(facts, name.str(), role, certainty, std::move(reason));
+  };
+  if (isWeight)
+    return info(InitializerRole::Parameter, Certainty::Inferred,
+                {RoleReason::ReadByLayer, {operandLeaf(*facts.uses.front().node, facts.uses.front().operand).str()}});
+  if (facts.getNumElements() == 1 && !isMovedInPaddle(name))
+    return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::SingleNumber);
+  if (isMovedInPaddle(name) && llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+        return llvm::is_contained({"Add", "Sub", "Mul", "Div"}, StringRef(use.node->op_type())) &&
+               use.node->input_size() == 2 && comesFromLayer(merged, use.node->input(1 - use.operand));
+      }))
+    return info(InitializerRole::Parameter, Certainty::Inferred, RoleReason::MovedVariable);
+  if (scalesLayers(merged, facts) ||
+      followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
+    return info(InitializerRole::Parameter, Certainty::Assumed, RoleReason::EvaluatedParameter);
+  return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::UnreadByLayers);
+}
+
 /// What the tensor is that is, or was, called `name`.
 static InitializerInfo classify(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
@@ -303,6 +326,8 @@ static InitializerInfo classify(const ModelView &file, const MergedTensors &merg
   });
   if (merged.isTensorFlow())
     return classifyVariable(file, merged, facts, name, isWeight);
+  if (merged.isPaddle() && isPaddleValue(name))
+    return classifyPaddleValue(file, merged, facts, name, isWeight);
   SmallVector<const NodeProto *> products = findProducts(merged, facts);
   bool isFactor = !products.empty() && !(isInventedName(name) && isLayer(merged, products));
   if (isFactor && !isParameterName(name) && facts.tensor->dims_size() == 2 && makesFourierFeatures(merged, products))
@@ -490,10 +515,10 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
 }
 
 void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
-  const bool isTensorFlow = merged.isTensorFlow();
+  const bool isTensorFlow = merged.isTensorFlow(), saysRoles = isTensorFlow || merged.isPaddle();
   const StringRef unfold =
-      isTensorFlow ? "say what is a parameter and what is not: --params=+<initializer>, --frozen=<initializer>"
-                   : "export with do_constant_folding=False";
+      saysRoles ? "say what is a parameter and what is not: --params=+<initializer>, --frozen=<initializer>"
+                : "export with do_constant_folding=False";
   const StringRef unfoldTraining =
       isTensorFlow ? "export a function that calls the model with training=True, without dropout"
                    : "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
@@ -506,11 +531,11 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
   const std::string plain = unfold.str();
   warn(FindingKind::LayersTied, shared, plain, unfoldTraining);
   warn(FindingKind::EvaluatedTrained, trained,
-       plain + (isTensorFlow ? "" : ", or freeze what is a buffer: --frozen <initializer>"), unfoldTraining);
+       plain + (saysRoles ? "" : ", or freeze what is a buffer: --frozen <initializer>"), unfoldTraining);
   warn(FindingKind::EvaluatedWeights, computed, plain, unfoldTraining);
   warn(FindingKind::FormulasNotTrained, tables, plain, unfoldTraining);
   warn(FindingKind::EvaluatedNotTrained, frozen,
-       plain + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params=+<initializer>"),
+       plain + (saysRoles ? "" : ", or train what is a parameter in another order: --params=+<initializer>"),
        unfoldTraining);
   if (!convolutions.empty())
     file.getReport().add({FindingKind::ConvolutionsFolded,

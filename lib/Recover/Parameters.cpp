@@ -163,25 +163,33 @@ static bool isTable(const InitializerInfo &info) {
   });
 }
 
-/// Programs keep tables of sinusoids as parameters that they do not train (`requires_grad=False`), which no file tells.
-/// One that was trained would hold something else.
-static void freezeSinusoids(ModelView &file, std::vector<InitializerInfo> &infos) {
+/// Whether convolutions read it as their filter, and nothing else reads it.
+static bool isFilter(const InitializerInfo &info) {
+  return !info.uses.empty() && llvm::all_of(info.uses, [](const InitializerUse &use) {
+    return use.node->op_type() == "Conv" && use.operand == 1;
+  });
+}
+
+/// Programs keep some tables as parameters that they do not train (`requires_grad=False`), which no file tells: those
+/// of sinusoids, and filters that count bins, of which detectors take the mean of a distribution. What was trained
+/// would hold something else.
+static void freezeTables(ModelView &file, std::vector<InitializerInfo> &infos, FindingKind kind, RoleReason reason,
+                         bool (*isKept)(const InitializerInfo &),
+                         bool (*holds)(const TensorProto &, const std::string &)) {
   SmallVector<StringRef> frozen;
   for (auto [i, info] : llvm::enumerate(infos)) {
     bool isViewed = info.viewOf || llvm::any_of(infos, [&](const InitializerInfo &other) { return other.viewOf == i; });
-    if (info.role != InitializerRole::Parameter || isViewed || !isTable(info) ||
-        !holdsSinusoids(*file.findInitializer(info.tensor), file.tryReadInitializer(info.tensor).value_or("")))
+    if (info.role != InitializerRole::Parameter || isViewed || !isKept(info) ||
+        !holds(*file.findInitializer(info.tensor), file.tryReadInitializer(info.tensor).value_or("")))
       continue;
     info.role = InitializerRole::Constant;
     info.certainty = Certainty::Assumed;
-    info.reason = RoleReason::Sinusoids;
+    info.reason = reason;
     frozen.push_back(info.name);
   }
   if (!frozen.empty())
-    file.getReport().add({FindingKind::SinusoidsNotTrained,
-                          frozen.front().str(),
-                          {frozen.begin(), frozen.end()},
-                          {{"name", frozen.front().str()}}});
+    file.getReport().add(
+        {kind, frozen.front().str(), {frozen.begin(), frozen.end()}, {{"name", frozen.front().str()}}});
 }
 
 /// What was taken apart by an assumption is said.
@@ -237,7 +245,8 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
     classifyByName(model, facts, infos);
   else if (failed(classifyBySignature(model, signature, facts, choices, infos)))
     return failure();
-  freezeSinusoids(model, infos);
+  freezeTables(model, infos, FindingKind::SinusoidsNotTrained, RoleReason::Sinusoids, isTable, holdsSinusoids);
+  freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
   if (signature.isPresent())
     reportTakenRows(model, facts, signature, infos);
   if (failed(applyChoices(model, choices, infos)))

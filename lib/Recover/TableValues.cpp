@@ -10,6 +10,7 @@
 
 #include "TableValues.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -194,6 +195,27 @@ bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes
       return true;
   }
   return false;
+}
+
+bool lowtide::holdsCounts(const TensorProto &tensor, const std::string &bytes) {
+  constexpr size_t fewest = 8;
+  const bool isHalf = tensor.data_type() == TensorProto::FLOAT16;
+  if (!isHalf && tensor.data_type() != TensorProto::FLOAT)
+    return false;
+  const size_t width = isHalf ? sizeof(uint16_t) : sizeof(float), count = bytes.size() / width;
+  for (size_t i = 0; i != count; ++i) {
+    float value = 0;
+    if (isHalf) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, bytes.data() + i * width, width);
+      value = APFloat(APFloat::IEEEhalf(), APInt(16, bits)).convertToFloat();
+    } else {
+      std::memcpy(&value, bytes.data() + i * width, width);
+    }
+    if (value != float(i))
+      return false;
+  }
+  return count >= fewest;
 }
 
 bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes) {

@@ -22,6 +22,9 @@ llvm::StringRef describeFormula(Formula formula);
 /// Whether f32 `tensor` holds sines of positions along some dimension, a good part of which turn visibly.
 bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether f32 or f16 `tensor` holds 0, 1, 2 … and nothing else, at least eight numbers.
+bool holdsCounts(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 /// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, or with zeros scattered among
 /// numbers that differ.
 bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);

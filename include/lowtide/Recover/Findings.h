@@ -59,6 +59,7 @@ enum class FindingKind : uint8_t {
   NamesGuessed,
   FormulasNotTrained,
   SinusoidsNotTrained,
+  CountsNotTrained,
   MomentsNotTrained,
   LossWeightNotTrained,
   // What the program lists, and the file lacks or holds in another form.

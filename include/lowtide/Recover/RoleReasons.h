@@ -66,6 +66,7 @@ enum class RoleReason : uint8_t {
   ListedAfterBuffer,
   // Numbers.
   Sinusoids,
+  Counts,
   Mask,
   Formula,
   EvaluatedParameter,

@@ -52,3 +52,24 @@ TEST(Constants, TensorsOfOneNameInTwoBranchesAreTwo) {
     })");
   EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("w@yes", "w@no"));
 }
+
+TEST(Constants, FiltersThatCountBinsAreNotTrained) {
+  // Detectors take the mean of a distribution over bins by a convolution whose weight is no parameter of the optimizer.
+  const std::string text = R"(
+    g (float[1,8,1,4] x) => (float[1,1,1,4] y)
+      <float[1,8,1,1] "model.23.dfl.conv.weight" = {0,1,2,3,4,5,6,LAST}> {
+      s = Softmax<axis = 1>(x)
+      y = Conv(s, "model.23.dfl.conv.weight")
+    })";
+  auto withLast = [&](const std::string &last) { return std::string(text).replace(text.find("LAST"), 4, last); };
+  Classified result = classifyText(withLast("7"));
+  EXPECT_THAT(result.names(InitializerRole::Constant), UnorderedElementsAre("model.23.dfl.conv.weight"));
+  EXPECT_THAT(result.messages, HasSubstr("are not trained: model.23.dfl.conv.weight"));
+  ImportOptions options;
+  options.selections = {{true, "+*.dfl.conv.weight"}};
+  EXPECT_THAT(classifyText(withLast("7"), options).names(InitializerRole::Parameter),
+              UnorderedElementsAre("model.23.dfl.conv.weight"));
+  // Trained once, it counts no more.
+  EXPECT_THAT(classifyText(withLast("7.01")).names(InitializerRole::Parameter),
+              UnorderedElementsAre("model.23.dfl.conv.weight"));
+}

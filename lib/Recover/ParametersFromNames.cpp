@@ -220,14 +220,15 @@ static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &fact
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
 static bool isEvaluatedParameter(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                  StringRef name) {
-  if (!isEvaluatedName(name) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
+  const bool isUnnamed = name.starts_with("Constant_"); // of a node without a name: a weight in some files
+  if ((!isEvaluatedName(name) && !isUnnamed) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
     return false;
   bool isVector = llvm::count_if(facts.tensor->dims(), [](int64_t dim) { return dim != 1; }) == 1;
   if (facts.getNumElements() > 1 &&
       (isAddedToProduct(merged, facts) || (isVector && !findBiasName(merged, facts).empty())))
     return true;
-  return isFreshScale(file, merged, facts) || isExponent(file, facts) ||
-                        followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
+  return !isUnnamed && (isFreshScale(file, merged, facts) || isExponent(file, facts) ||
+                        followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")));
 }
 
 /// Whether something that `value` is computed from is what a layer made with weights of its own.

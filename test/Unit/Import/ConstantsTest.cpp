@@ -27,6 +27,19 @@ TEST(Constants, ListsOfFloatsAreParametersAsTensorsAre) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("w", "b"));
 }
 
+TEST(Constants, BiasesByNamesOfConstantNodesAreTrained) {
+  // Weights that layers read were trained, and what is added to their products was not.
+  Classified result = classifyText(R"(
+    g (float[2,2] x) => (float[2,2] y)
+      <float[2,2] Constant_0 = {1, 2, 3, 5}, float[2] Constant_1 = {0.5, 0.25}, float[2] Constant_2 = {2, 4}> {
+      h = MatMul(x, Constant_0)
+      i = Add(h, Constant_1)
+      y = Mul(i, Constant_2)
+    })");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("Constant_0", "Constant_1"));
+  EXPECT_THAT(result.messages, HasSubstr("seem to come from parameters; they are trained: Constant_1"));
+}
+
 TEST(Constants, TensorsOfBranchesAndBodiesAreParameters) {
   Classified result = classifyText(R"(
     g (float[3,2] x, bool c) => (float[2] z) <float[2] h0 = {1, 3}> {

@@ -64,12 +64,11 @@ static std::optional<Layer> findLayer(const UnfoldingGraph &graph, const Evaluat
   return isKnown ? std::optional(layer) : std::nullopt;
 }
 
-/// x of w · x = y, by least squares; empty: several fit.
-static std::vector<double> solve(const Layer &layer, ArrayRef<double> y) {
+/// wᵀ · w = l · lᵀ, by which every w · x = y is solved; empty: several x give the same y.
+static std::vector<double> factor(const Layer &layer) {
   const size_t n = layer.inputs;
   auto w = [&](size_t row, size_t column) { return double(layer.weight[row * n + column]); };
-  // wᵀ · w = l · lᵀ
-  std::vector<double> l(n * n, 0), x(n, 0);
+  std::vector<double> l(n * n, 0);
   for (size_t i = 0; i != n; ++i)
     for (size_t j = 0; j <= i; ++j) {
       double sum = 0;
@@ -82,6 +81,14 @@ static std::vector<double> solve(const Layer &layer, ArrayRef<double> y) {
         return {};
       l[i * n + j] = i == j ? std::sqrt(sum) : sum / l[j * n + j];
     }
+  return l;
+}
+
+/// x of w · x = y, by least squares; empty: none gives y.
+static std::vector<double> solve(const Layer &layer, ArrayRef<double> l, ArrayRef<double> y) {
+  const size_t n = layer.inputs;
+  auto w = [&](size_t row, size_t column) { return double(layer.weight[row * n + column]); };
+  std::vector<double> x(n, 0);
   for (size_t i = 0; i != n; ++i) {
     for (size_t row = 0; row != layer.outputs; ++row)
       x[i] += w(row, i) * y[row];
@@ -94,7 +101,6 @@ static std::vector<double> solve(const Layer &layer, ArrayRef<double> y) {
       x[i] -= l[k * n + i] * x[k];
     x[i] /= l[i * n + i];
   }
-  // Other results have no operand at all.
   for (size_t row = 0; row != layer.outputs; ++row) {
     double sum = 0, scale = 0;
     for (size_t k = 0; k != n; ++k) {
@@ -112,6 +118,9 @@ bool lowtide::unfoldLayerOperand(UnfoldingGraph &graph, const Evaluated &evaluat
   const std::vector<float> held = layer ? valuesOf(graph, *evaluated.tensor) : std::vector<float>();
   if (held.empty())
     return false;
+  const std::vector<double> l = factor(*layer);
+  if (l.empty())
+    return false;
   const size_t rows = held.size() / layer->outputs;
   std::vector<float> values;
   for (size_t row = 0; row != rows; ++row) {
@@ -124,7 +133,7 @@ bool lowtide::unfoldLayerOperand(UnfoldingGraph &graph, const Evaluated &evaluat
     std::vector<double> y(here.begin(), here.end());
     for (size_t i = 0; i != layer->bias.size(); ++i)
       y[i] -= double(layer->bias[i]);
-    const std::vector<double> x = solve(*layer, y);
+    const std::vector<double> x = solve(*layer, l, y);
     if (x.empty())
       return false;
     values.insert(values.end(), x.begin(), x.end());

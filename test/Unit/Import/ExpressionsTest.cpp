@@ -194,6 +194,28 @@ TEST(Expressions, AFactorWithinAnOperationIsComputedNextToItsParameter) {
   EXPECT_THAT(make("0.25, -0.5, 1, 0.5").messages, HasSubstr("is in the file twice"));
 }
 
+TEST(Expressions, ACopyGivesItsParameterBackToWhatTurnsIt) {
+  // w.clone() and w.flip(0); nothing else reads w.
+  auto make = [](const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] clone = {1, 2, 4, 8}, float[4] flip = {8, 4, 2, 1}> {
+        a = Mul(x, clone)
+        y = Add(a, flip)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "clone", sources);
+    setFoldedFrom(model, "flip", "['w']");
+    return classify(model);
+  };
+  Classified result = make("['w']");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.values["w"], ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(result.replaced, testing::Contains(testing::Key("flip")));
+  // A copy of something else.
+  EXPECT_EQ(make("['w', 'sort']").replaced.count("flip"), 0u);
+}
+
 TEST(Expressions, PlacesOfALargeTableAreNotListed) {
   // There are 1,024 · 1,024 ways to roll it, each of as many places.
   constexpr int size = 1024;

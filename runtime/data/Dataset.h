@@ -37,6 +37,7 @@ struct Dataset {
   std::optional<uint64_t> synthetic;   ///< seed
   std::shared_ptr<BatchStream> stream; ///< batches of a program; null: there is none
   std::map<std::string, Scale> scales; ///< by array
+  bool isBatch = false;                ///< `arrays` are those of one batch, each as a step reads it
 
   /// `spec`: `pipe:COMMAND` (BatchStream.h), or comma-separated files, `name=file`, or `synthetic[:seed]`; `*`, `?` and
   /// `[…]` in a path name all files that match, sorted. By content: .npz (all its arrays), .npy and idx (named by

@@ -44,14 +44,6 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
   feeder.shuffle_ = shuffleSeed;
   feeder.synthetic_ = dataset.synthetic;
   std::vector<Tensor> tensors = session.tensors(entryName, plan::Binding::BATCH);
-  for (const Tensor &tensor : tensors) {
-    const plan::Binding &binding = *tensor.binding;
-    if (binding.batch_dim() > 0)
-      return Status(StatusCode::Unsupported,
-                    "its samples are counted by dimension " + std::to_string(binding.batch_dim()) +
-                        ", not by the first",
-                    "batch array '" + printable(binding.name()) + "'");
-  }
   for (const auto &[name, scale] : dataset.scales)
     if (std::none_of(tensors.begin(), tensors.end(),
                      [&](const Tensor &tensor) { return tensor.binding->name() == name; }))
@@ -121,14 +113,26 @@ Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tens
 Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Dataset &dataset,
                         std::vector<std::string> &notes) {
   const plan::Binding &binding = *tensor.binding;
-  const bool batched = binding.batch_dim() == 0;
+  const bool batched = binding.batch_dim() >= 0;
+  const int batchDim = static_cast<int>(binding.batch_dim());
   const std::vector<int64_t> dims = array.dims();
-  bool shapeFits = dims.size() == static_cast<size_t>(binding.dims_size());
-  for (size_t d = batched ? 1 : 0; shapeFits && d < dims.size(); ++d)
-    shapeFits = dims[d] == binding.dims(static_cast<int>(d));
+  // Data have their samples first, wherever the model has them, or where it has them.
+  auto fits = [&](int dim) {
+    std::vector<int64_t> expected(binding.dims().begin(), binding.dims().end());
+    if (batched) {
+      expected.erase(expected.begin() + batchDim);
+      expected.insert(expected.begin() + dim, dims.size() == expected.size() + 1 ? dims[static_cast<size_t>(dim)] : 0);
+    }
+    return dims == expected;
+  };
+  const bool isFirst = !(dataset.isBatch && batchDim > 0) && fits(0);
+  const bool isInPlace = !isFirst && batchDim > 0 && array.parts.size() == 1 && fits(batchDim);
   const std::string found = "is " + describe(array.dtype(), dims) + ", the model reads " + bindingText(binding);
-  if (!shapeFits)
-    return badInput(found + (batched ? " per batch (the first dimension counts samples)" : ""));
+  if (!isFirst && !isInPlace)
+    return badInput(found + (!batched        ? ""
+                             : batchDim == 0 ? " per batch (the first dimension counts samples)"
+                                             : " per batch (dimension " + std::to_string(batchDim) +
+                                                   " counts samples; data may have them first instead)"));
   auto asked = dataset.scales.find(binding.name());
   const bool isImage = array.parts[0].array.imageBytes && isFloat(binding.dtype());
   const Scale scale = asked != dataset.scales.end() ? asked->second : isImage ? Scale{1, 255} : Scale{};
@@ -144,17 +148,21 @@ Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Data
                     (scale.isOne() ? "" : " (times " + scale.str() + ")"));
   Column column{.tensor = tensor, .array = array, .conversion = *conversion};
   column.rowElements = 1;
-  for (int d = batched ? 1 : 0; d < binding.dims_size(); ++d)
-    column.rowElements *= binding.dims(d); // the product of all dims fits: the verifier checked it
+  for (int d = 0; d < binding.dims_size(); ++d) {
+    column.rowElements *= d == batchDim ? 1 : binding.dims(d); // the product of all dims fits: the verifier checked it
+    column.pieces *= d < batchDim ? binding.dims(d) : 1;
+  }
   if (batched) {
-    column.samples = binding.dims(0);
+    const int64_t there = dims[static_cast<size_t>(isInPlace ? batchDim : 0)];
+    column.samples = binding.dims(batchDim);
+    column.inPlace = isInPlace ? there : 0;
     if (column.samples != batch_)
       return badInput("has " + std::to_string(column.samples) + " samples per batch, the entry " +
                       std::to_string(batch_));
-    if (rows_ != INT64_MAX && rows_ != dims[0])
-      return badInput("has " + std::to_string(dims[0]) + " samples, the arrays before it " + std::to_string(rows_) +
+    if (rows_ != INT64_MAX && rows_ != there)
+      return badInput("has " + std::to_string(there) + " samples, the arrays before it " + std::to_string(rows_) +
                       ": rows of different samples would be paired");
-    rows_ = dims[0];
+    rows_ = there;
   }
   addColumn(std::move(column));
   return Status::ok();
@@ -218,13 +226,12 @@ Status Feeder::feedRows(int64_t step, int64_t epoch, int64_t first, uint8_t *slo
     }
     const int64_t begin = column.samples * share.part / share.parts;
     const int64_t end = column.samples * (share.part + 1) / share.parts;
-    const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
     if (!shuffle_) {
-      LOWTIDE_TRY(copy(column, first + begin, end - begin, to + static_cast<uint64_t>(begin) * rowBytes));
+      LOWTIDE_TRY(copy(column, first + begin, end - begin, to, begin));
       continue;
     }
     for (int64_t sample = begin; sample < end; ++sample)
-      LOWTIDE_TRY(copy(column, sourceRow(epoch, first + sample), 1, to + static_cast<uint64_t>(sample) * rowBytes));
+      LOWTIDE_TRY(copy(column, sourceRow(epoch, first + sample), 1, to, sample));
   }
   return Status::ok();
 }
@@ -253,18 +260,22 @@ Status Feeder::feedAgain(int64_t first, int64_t count) const {
       LOWTIDE_TRY(copyRows(column, 0, 1, column.tensor.data));
       continue;
     }
-    const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
     for (int64_t sample = 0; sample < column.samples; sample += count)
-      LOWTIDE_TRY(copy(column, first, std::min(count, column.samples - sample),
-                       column.tensor.data + static_cast<uint64_t>(sample) * rowBytes));
+      LOWTIDE_TRY(copy(column, first, std::min(count, column.samples - sample), column.tensor.data, sample));
   }
   return Status::ok();
 }
 
-Status Feeder::copy(const Column &column, int64_t row, int64_t rows, uint8_t *to) const {
+Status Feeder::copy(const Column &column, int64_t row, int64_t rows, uint8_t *batch, int64_t sample) const {
+  if (column.pieces > 1 || column.inPlace) {
+    for (int64_t i = 0; i < rows; ++i)
+      LOWTIDE_TRY(copyPieces(column, row + i, batch, sample + i));
+    return Status::ok();
+  }
+  const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
+  uint8_t *to = batch + static_cast<uint64_t>(sample) * rowBytes;
   if (!readsTokens_)
     return copyRows(column, row, rows, to);
-  const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
   for (int64_t i = 0; i < rows; ++i)
     LOWTIDE_TRY(copyTokens(column, row + i, to + static_cast<uint64_t>(i) * rowBytes));
   return Status::ok();
@@ -295,6 +306,21 @@ Status Feeder::copyRows(const Column &column, int64_t row, int64_t rows, uint8_t
                     source + static_cast<uint64_t>(done) * elementBytes(from));
     row += now, rows -= now;
     to += static_cast<uint64_t>(elements) * written;
+  }
+  return Status::ok();
+}
+
+Status Feeder::copyPieces(const Column &column, int64_t row, uint8_t *batch, int64_t sample) const {
+  const DataArray::Part &part = column.inPlace ? column.array.parts[0] : column.array.partOf(row);
+  const int64_t elements = column.rowElements / column.pieces;
+  const uint64_t read = elementBytes(column.conversion.from()), written = elementBytes(column.conversion.to());
+  for (int64_t piece = 0; piece < column.pieces; ++piece) {
+    const int64_t at = column.inPlace ? piece * column.inPlace + row : (row - part.firstRow) * column.pieces + piece;
+    const uint8_t *from = part.array.bytes.data() + static_cast<uint64_t>(at * elements) * read;
+    uint8_t *to = batch + static_cast<uint64_t>((piece * column.samples + sample) * elements) * written;
+    if (const int64_t done = column.conversion.convert(from, to, elements); done < elements)
+      return misfit(column.conversion, part, column.tensor.binding->name(), row - part.firstRow,
+                    from + static_cast<uint64_t>(done) * read);
   }
   return Status::ok();
 }

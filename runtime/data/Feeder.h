@@ -61,6 +61,8 @@ private:
     Conversion conversion;
     int64_t rowElements = 0; ///< of one sample
     int64_t samples = 0;     ///< per batch; 0: the array is the same in every step
+    int64_t pieces = 1;      ///< of one sample: in the batch, those of other samples lie between them
+    int64_t inPlace = 0;     ///< samples of an array that has them where the batch has them; 0: it has them first
     int64_t shift = 0;       ///< tokens: 1 for the targets
     uint64_t offset = 0;     ///< in a slot
     Scale scale;             ///< of a program's array, whose type is known when it comes
@@ -80,8 +82,10 @@ private:
   void synthesize(const Column &column, int64_t step, uint8_t *to) const;
   Status copyTokens(const Column &column, int64_t row, uint8_t *to) const;
   Status copyRows(const Column &column, int64_t row, int64_t rows, uint8_t *to) const;
-  /// Rows `row` … of a column, one sample's elements each; tokens or array.
-  Status copy(const Column &column, int64_t row, int64_t rows, uint8_t *to) const;
+  /// One row where the model has dimensions before the one that counts samples.
+  Status copyPieces(const Column &column, int64_t row, uint8_t *batch, int64_t sample) const;
+  /// Rows `row` … of a column become sample `sample` … of a batch; tokens or array.
+  Status copy(const Column &column, int64_t row, int64_t rows, uint8_t *batch, int64_t sample) const;
 
   std::vector<Column> columns_;
   bool readsTokens_ = false;

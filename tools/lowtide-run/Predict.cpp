@@ -40,6 +40,12 @@ Expected<EvaluationReport> run::predict(Validation &validation, const Session &s
                       "' is not known to evaluate samples apart; compile with --last-batch=" +
                       std::to_string(validation.leftOut()));
   const int64_t batch = std::max<int64_t>(session.artifact().entry(entry)->batch(), 1);
+  for (const Tensor &tensor : session.tensors(entry, plan::Binding::BATCH))
+    if (tensor.binding->batch_dim() > 0)
+      return Status(StatusCode::Unsupported,
+                    "--predict: '" + printable(tensor.binding->name()) + "' has its samples in dimension " +
+                        std::to_string(tensor.binding->batch_dim()) +
+                        ", and no output tells where it has them; export the model with samples first");
   std::vector<Column> columns;
   std::vector<RowFile::Array> arrays;
   for (const Tensor &tensor : session.tensors(entry, plan::Binding::OUTPUT)) {

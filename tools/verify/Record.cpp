@@ -95,6 +95,7 @@ Status readArray(NamedArray &entry, const std::string &path, Record &record) {
   const size_t slash = name.find('/');
   const std::string kind = name.substr(0, slash), rest = slash == std::string::npos ? "" : name.substr(slash + 1);
   if (kind == "input" && !rest.empty()) {
+    record.batch.isBatch = true;
     record.batch.arrays[rest].parts.push_back({array, 0, path});
     return Status::ok();
   }

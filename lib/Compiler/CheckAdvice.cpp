@@ -37,8 +37,12 @@ std::string Compilation::describeData(func::FuncOp forward) {
       continue;
     auto type = cast<RankedTensorType>(forward.getArgument(i).getType());
     SmallVector<std::string> sizes;
+    // Data have their samples first, wherever the model has them.
+    if (batch.getDim() >= 0)
+      sizes.push_back("N");
     for (auto [dim, size] : llvm::enumerate(type.getShape()))
-      sizes.push_back(int64_t(dim) == batch.getDim() ? "N" : std::to_string(size));
+      if (int64_t(dim) != batch.getDim())
+        sizes.push_back(std::to_string(size));
     text += text.empty() ? "" : ", ";
     llvm::raw_string_ostream(text) << batch.getName().getValue() << " [" << llvm::join(sizes, ",") << "] "
                                    << type.getElementType();

@@ -252,6 +252,46 @@ void DimBinding::applyBatch(int64_t batch, bool overrides) {
     bind(symbol, batch, "--batch");
 }
 
+/// The dimension of an input that is called `symbol`; −1: it has none.
+static int64_t findDim(const ValueInfoProto &input, StringRef symbol) {
+  const auto &dims = input.type().tensor_type().shape().dim();
+  auto found = llvm::find_if(dims, [&](const auto &dim) { return !dim.has_dim_value() && dim.dim_param() == symbol; });
+  return found == dims.end() ? -1 : found - dims.begin();
+}
+
+/// The symbol that most inputs begin with; of several, the one that the most inputs have, and of those the first.
+/// Empty: no input begins with one.
+std::string DimBinding::findBatchSymbol() const {
+  const std::vector<const ValueInfoProto *> inputs = getInputs();
+  std::string best;
+  std::pair<int64_t, int64_t> most;
+  for (const ValueInfoProto *input : inputs) {
+    const auto &shape = input->type().tensor_type().shape();
+    if (shape.dim_size() == 0 || shape.dim(0).dim_param().empty() || derived.count(shape.dim(0).dim_param()))
+      continue;
+    const std::string &symbol = shape.dim(0).dim_param();
+    std::pair<int64_t, int64_t> counts;
+    for (const ValueInfoProto *other : inputs) {
+      const int64_t dim = findDim(*other, symbol);
+      counts.first += dim == 0;
+      counts.second += dim >= 0;
+    }
+    if (counts > most) {
+      most = counts;
+      best = symbol;
+    }
+  }
+  return best;
+}
+
+std::optional<int64_t> DimBinding::getBatchDim(const ValueInfoProto &value) const {
+  const std::string symbol = findBatchSymbol();
+  if (symbol.empty() ||
+      llvm::none_of(getInputs(), [&](const ValueInfoProto *input) { return findDim(*input, symbol) > 0; }))
+    return std::nullopt;
+  return findDim(value, symbol);
+}
+
 std::optional<SmallVector<int64_t>> DimBinding::getInputShape(const ValueInfoProto &value) const {
   if (auto given = shapes.find(value.name()); given != shapes.end())
     return SmallVector<int64_t>(given->second.begin(), given->second.end());

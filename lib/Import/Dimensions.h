@@ -27,6 +27,9 @@ public:
   std::vector<std::string> findUnbound(int64_t example = 8) const;
   /// Static shape of graph input `value`; nullopt when something is unbound.
   std::optional<llvm::SmallVector<int64_t>> getInputShape(const ::onnx::ValueInfoProto &value) const;
+  /// The dimension of graph input `value` that counts samples, −1: none does; nullopt where all that hold samples begin
+  /// with them, or no symbol tells. A model may walk over time first (`nn.LSTM`: [time, batch, features]).
+  std::optional<int64_t> getBatchDim(const ::onnx::ValueInfoProto &value) const;
   /// The ranked type that the file states for a value, symbols replaced; null
   /// unless static and supported.
   mlir::RankedTensorType getStatedType(const ::onnx::ValueInfoProto &value) const;
@@ -42,6 +45,7 @@ private:
   void checkDerived();
   /// Size of a dimension that is called `name`.
   std::optional<int64_t> findSize(llvm::StringRef name) const;
+  std::string findBatchSymbol() const;
   void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// Inputs that no initializer feeds.
   std::vector<const ::onnx::ValueInfoProto *> getInputs() const;

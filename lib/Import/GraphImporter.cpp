@@ -154,8 +154,10 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     }
     if (options.fixed.count(input.name()))
       continue;
-    add(RankedTensorType::get(*dims.getInputShape(input), element), input.name(),
-        builder.getNamedAttr("onnx.input", builder.getStringAttr(input.name())));
+    SmallVector<NamedAttribute> attrs{builder.getNamedAttr("onnx.input", builder.getStringAttr(input.name()))};
+    if (std::optional<int64_t> batchDim = dims.getBatchDim(input))
+      attrs.push_back(builder.getNamedAttr("onnx.batch_dim", builder.getI64IntegerAttr(*batchDim)));
+    add(RankedTensorType::get(*dims.getInputShape(input), element), input.name(), attrs);
     inputNames.push_back(input.name());
   }
   llvm::StringMap<unsigned> sharers;

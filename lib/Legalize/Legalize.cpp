@@ -15,8 +15,17 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// Samples in a batch: dimension 0 of the first input that has one; 0 when there is none.
+/// The dimension of an input that counts samples, as the file's symbols tell; nullopt: they do not.
+static std::optional<int64_t> findBatchDim(func::FuncOp model, unsigned i) {
+  auto dim = model.getArgAttrOfType<IntegerAttr>(i, "onnx.batch_dim");
+  return dim ? std::optional(dim.getInt()) : std::nullopt;
+}
+
+/// Samples in a batch: what the symbols tell, or dimension 0 of the first input that has one; 0 when there is none.
 static int64_t countSamples(func::FuncOp model) {
+  for (unsigned i = 0; i < model.getNumArguments(); ++i)
+    if (std::optional<int64_t> dim = findBatchDim(model, i); dim && *dim >= 0)
+      return cast<RankedTensorType>(model.getArgument(i).getType()).getDimSize(*dim);
   for (unsigned i = 0; i < model.getNumArguments(); ++i) {
     auto type = dyn_cast<RankedTensorType>(model.getArgument(i).getType());
     if (model.getArgAttr(i, "onnx.input") && type && type.getRank())
@@ -76,6 +85,8 @@ static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
           << "unsupported: graph input '" << input.getValue() << "' has no elements: " << type;
       return failure();
     }
+    if (std::optional<int64_t> dim = findBatchDim(model, i))
+      return Attribute(train::BatchAttr::get(context, input, *dim));
     bool holdsSamples = type.getRank() && type.getDimSize(0) == countSamples(model);
     return Attribute(train::BatchAttr::get(context, input, holdsSamples ? 0 : -1));
   }

@@ -48,7 +48,13 @@ FailureOr<Value> LossTerms::addBatch(const LossName &name, RankedTensorType type
         isa_and_nonnull<train::ParamAttr, train::StateAttr>(binding) && train::getBindingName(binding) == name.text)
       return fail(name.column, "'" + name.text + "' is a parameter of the model, no array of the data");
   MLIRContext *mlir = context.builder.getContext();
-  auto binding = train::BatchAttr::get(mlir, StringAttr::get(mlir, name.text), type.getRank() ? batchDim : -1);
+  if (type.getRank() == 0)
+    batchDim = -1;
+  // Outputs of a model that walks over time first have their samples in the second dimension.
+  const int64_t samples = train::countSamples(context.function);
+  if (batchDim == 0 && type.getDimSize(0) != samples && llvm::count(type.getShape(), samples) == 1)
+    batchDim = llvm::find(type.getShape(), samples) - type.getShape().begin();
+  auto binding = train::BatchAttr::get(mlir, StringAttr::get(mlir, name.text), batchDim);
   unsigned index = context.function.getNumArguments();
   (void)context.function.insertArgument(
       index, type, context.builder.getDictionaryAttr(context.builder.getNamedAttr(train::bindingAttrName, binding)),

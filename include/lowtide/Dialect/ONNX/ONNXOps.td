@@ -22,6 +22,7 @@ def ONNX_Dialect : Dialect {
     | --- | --- | --- |
     | `onnx.input` | graph input | its name |
     | `onnx.initializer` | initializer | name of the tensor that holds the data |
+    | `onnx.batch_dim` | input | the dimension that counts samples, −1: none does; absent where all inputs begin with their samples |
     | `onnx.role` | initializer | `parameter` (trained), `state` (updated by the step, not trained), `constant` |
     | `onnx.parameter` | initializer | the framework's name; several arguments may name one initializer: an exporter merged equal values |
     | `onnx.tied` | initializer | all names that the framework has for this one tensor |

@@ -213,6 +213,20 @@ void DimBinding::applyShapes(const ImportOptions &options) {
   }
 }
 
+/// The symbol of the inputs, if they have one alone; otherwise empty.
+std::string DimBinding::findOnlySymbol() const {
+  std::string only;
+  for (const ValueInfoProto *input : getInputs())
+    for (const auto &dim : input->type().tensor_type().shape().dim()) {
+      if (dim.has_dim_value() || dim.dim_param() == only)
+        continue;
+      if (!only.empty() || derived.count(dim.dim_param()))
+        return "";
+      only = dim.dim_param();
+    }
+  return only;
+}
+
 void DimBinding::applyBatch(int64_t batch, bool overrides) {
   if (batch < 1)
     return usageError("--batch must be at least 1, got " + Twine(batch));
@@ -237,6 +251,11 @@ void DimBinding::applyBatch(int64_t batch, bool overrides) {
     if (!dim.dim_param().empty())
       symbol = dim.dim_param();
   }
+  // No input begins with a symbol: the batch may stand elsewhere.
+  if (symbol.empty() && !nameless && !fits) {
+    symbol = findOnlySymbol();
+    bindsOnlySymbol = !symbol.empty();
+  }
   // A batch that the exporter fixed can only be confirmed.
   if (fixed && symbol.empty() && !nameless && !fits)
     return usageError("--batch=" + Twine(batch) + ": input " + quoteName(fixed->name()) +
@@ -259,8 +278,8 @@ static int64_t findDim(const ValueInfoProto &input, StringRef symbol) {
   return found == dims.end() ? -1 : found - dims.begin();
 }
 
-/// The symbol that most inputs begin with; of several, the one that the most inputs have, and of those the first.
-/// Empty: no input begins with one.
+/// The symbol that most inputs begin with; of several, the one that the most inputs have, and of those the first. Where
+/// none begins with one, the symbol that `--batch` binds; empty: there is none.
 std::string DimBinding::findBatchSymbol() const {
   const std::vector<const ValueInfoProto *> inputs = getInputs();
   std::string best;
@@ -281,7 +300,7 @@ std::string DimBinding::findBatchSymbol() const {
       best = symbol;
     }
   }
-  return best;
+  return best.empty() && bindsOnlySymbol ? findOnlySymbol() : best;
 }
 
 std::optional<int64_t> DimBinding::getBatchDim(const ValueInfoProto &value) const {

@@ -45,6 +45,7 @@ private:
   void checkDerived();
   /// Size of a dimension that is called `name`.
   std::optional<int64_t> findSize(llvm::StringRef name) const;
+  std::string findOnlySymbol() const;
   std::string findBatchSymbol() const;
   void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// Inputs that no initializer feeds.
@@ -63,6 +64,8 @@ private:
   std::vector<Equation> equations;
   llvm::StringMap<std::vector<int64_t>> shapes;
   std::optional<int64_t> batchSize;
+  /// The batch is the symbol of the inputs, though none begins with it.
+  bool bindsOnlySymbol = false;
   bool valid = true;
 };
 

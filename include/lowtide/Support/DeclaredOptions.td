@@ -94,7 +94,8 @@ def ShapeOption : DeclaredOption<"shape", Rules, "", "Shapes of inputs: INPUT=8x
   let Member = "shapes";
 }
 def BatchOption : DeclaredOption<"batch", Whole, "",
-  "Samples per step: binds the symbol in dimension 0 of every input", "positive"> {
+  "Samples per step: binds the symbol in dimension 0 of every input; where no input begins with one, the only one",
+  "positive"> {
   let Stage = "onnx";
 }
 def LastBatchOption : DeclaredOption<"last-batch", Value, "",

@@ -13,7 +13,10 @@
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Support/NameList.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
 
 using namespace mlir;
 using namespace lowtide;
@@ -33,6 +36,7 @@ DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file
   solve();
   if (valid)
     checkDerived();
+  batchSymbol = findBatchSymbol();
 }
 
 /// `2*h` of `2 * h`.
@@ -279,36 +283,34 @@ static int64_t findDim(const ValueInfoProto &input, StringRef symbol) {
 }
 
 /// The symbol that most inputs begin with; of several, the one that the most inputs have, and of those the first. Where
-/// none begins with one, the symbol that `--batch` binds; empty: there is none.
+/// none begins with one, the symbol that `--batch` binds. Empty: there is none, or all that have it begin with it.
 std::string DimBinding::findBatchSymbol() const {
+  if (bindsOnlySymbol)
+    return findOnlySymbol();
+  struct Counts {
+    int64_t first = 0, all = 0;
+  };
   const std::vector<const ValueInfoProto *> inputs = getInputs();
-  std::string best;
-  std::pair<int64_t, int64_t> most;
-  for (const ValueInfoProto *input : inputs) {
-    const auto &shape = input->type().tensor_type().shape();
-    if (shape.dim_size() == 0 || shape.dim(0).dim_param().empty() || derived.count(shape.dim(0).dim_param()))
-      continue;
-    const std::string &symbol = shape.dim(0).dim_param();
-    std::pair<int64_t, int64_t> counts;
-    for (const ValueInfoProto *other : inputs) {
-      const int64_t dim = findDim(*other, symbol);
-      counts.first += dim == 0;
-      counts.second += dim >= 0;
-    }
-    if (counts > most) {
-      most = counts;
-      best = symbol;
-    }
-  }
-  return best.empty() && bindsOnlySymbol ? findOnlySymbol() : best;
+  llvm::MapVector<StringRef, Counts> counts;
+  for (const ValueInfoProto *input : inputs)
+    if (const auto &shape = input->type().tensor_type().shape();
+        shape.dim_size() && !shape.dim(0).dim_param().empty() && !derived.count(shape.dim(0).dim_param()))
+      counts.insert({shape.dim(0).dim_param(), {}});
+  for (const ValueInfoProto *input : inputs)
+    for (auto [i, dim] : llvm::enumerate(input->type().tensor_type().shape().dim()))
+      if (auto found = counts.find(dim.dim_param());
+          found != counts.end() && findDim(*input, dim.dim_param()) == int64_t(i)) {
+        found->second.first += i == 0;
+        ++found->second.all;
+      }
+  auto best = std::max_element(counts.begin(), counts.end(), [](const auto &a, const auto &b) {
+    return std::pair(a.second.first, a.second.all) < std::pair(b.second.first, b.second.all);
+  });
+  return best == counts.end() || best->second.first == best->second.all ? "" : best->first.str();
 }
 
 std::optional<int64_t> DimBinding::getBatchDim(const ValueInfoProto &value) const {
-  const std::string symbol = findBatchSymbol();
-  if (symbol.empty() ||
-      llvm::none_of(getInputs(), [&](const ValueInfoProto *input) { return findDim(*input, symbol) > 0; }))
-    return std::nullopt;
-  return findDim(value, symbol);
+  return batchSymbol.empty() ? std::nullopt : std::optional(findDim(value, batchSymbol));
 }
 
 std::optional<SmallVector<int64_t>> DimBinding::getInputShape(const ValueInfoProto &value) const {

@@ -66,6 +66,8 @@ private:
   std::optional<int64_t> batchSize;
   /// The batch is the symbol of the inputs, though none begins with it.
   bool bindsOnlySymbol = false;
+  /// What counts samples where some inputs do not begin with it; otherwise empty.
+  std::string batchSymbol;
   bool valid = true;
 };
 

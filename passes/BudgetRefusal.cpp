@@ -281,7 +281,7 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
 }
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
-                                     const StaticBytes &statics) {
+                                     const StaticBytes &statics, uint64_t reserveBytes) {
   // Entries share tensors by their names.
   llvm::MapVector<StringAttr, uint64_t> tensors;
   uint64_t least = 0, largest = 0;
@@ -309,7 +309,8 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
   const PosedEntry &most = *llvm::max_element(
       entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
   noteRemedies(error, most.step, statics, /*isTransient=*/false,
-               {budgetBytes, statics.sum() + most.getSmallestBytes(), statics.sum() + least, statics.sum() + largest});
+               {budgetBytes, statics.sum() + most.getSmallestBytes() + reserveBytes, statics.sum() + least,
+                statics.sum() + largest});
   return failure();
 }
 

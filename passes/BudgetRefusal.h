@@ -70,8 +70,8 @@ struct BudgetRoom {
 /// with the entry afterwards.
 mlir::LogicalResult refuseBudget(PosedEntry &entry, const BudgetRoom &room, llvm::StringRef strategy,
                                  FactsTable &facts);
-/// Refuses a budget that what lies outside the transient arena exceeds.
+/// Refuses a budget that what lies outside the transient arena exceeds; `reserveBytes` as in BudgetRoom.
 mlir::LogicalResult refuseStatics(mlir::ModuleOp module, llvm::ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
-                                  const StaticBytes &statics);
+                                  const StaticBytes &statics, uint64_t reserveBytes);
 
 } // namespace lowtide

@@ -487,7 +487,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (bound || &room == roomsLeft.begin())
       costs.memories.push_back(room.memory);
   }
-  uint64_t largest = 0;
+  uint64_t largest = 0, snapshotBytes = 0;
   std::vector<PosedEntry> entries;
   std::vector<MemoryProfile> unfitted;
   for (func::FuncOp step : steps) {
@@ -509,6 +509,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (failed(profile))
       return failure();
     largest = std::max({largest, entry.solved->front.getLargest().timeline.peakBytes, profile->getPeakBytes()});
+    // No instruction makes them, so that no schedule counts them.
+    snapshotBytes = std::max(snapshotBytes, profile->getSnapshotBytes());
     unfitted.push_back(std::move(*profile));
   }
   // A part is of what the step takes with its state on the device.
@@ -523,10 +525,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (!rooms.empty())
       shareStaging(entries, 0);
     EntryStaging::setSmallest(entries);
-    return refuseStatics(getOperation(), entries, bytes, statics);
+    return refuseStatics(getOperation(), entries, bytes, statics, reserve + snapshotBytes);
   }
   getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
-  const BudgetRoom room{bytes - statics.sum(), statics, reserve};
+  const BudgetRoom room{bytes - statics.sum(), statics, reserve + snapshotBytes};
   if (!rooms.empty())
     shareStaging(entries, room.getUsableBytes());
   std::vector<solve::PackedPlan> plans;

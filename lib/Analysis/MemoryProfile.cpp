@@ -171,6 +171,14 @@ uint64_t MemoryProfile::getSavedBytes() const {
   return bytes;
 }
 
+uint64_t MemoryProfile::getSnapshotBytes() const {
+  uint64_t bytes = 0;
+  for (const MemoryTenant &tenant : tenants)
+    if (!tenant.value && !tenant.op && tenant.begin == 0 && tenant.end >= live.size())
+      bytes += solve::alignTo(tenant.bytes, 64);
+  return bytes;
+}
+
 uint64_t MemoryProfile::getBytes(MemoryComponent component, unsigned instruction) const {
   switch (component) {
   case MemoryComponent::Parameter:

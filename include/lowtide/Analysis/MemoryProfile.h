@@ -101,6 +101,9 @@ public:
   uint64_t getBytes(MemoryComponent component, unsigned instruction) const;
   /// Of all saved activations.
   uint64_t getSavedBytes() const;
+  /// Of arguments that the step overwrites and returns all the same: their copies are there from first to last
+  /// instruction. Rounded up to 64 each.
+  uint64_t getSnapshotBytes() const;
   /// Most transient bytes alive at once, buffers rounded up to 64, and where.
   uint64_t getPeakBytes() const { return peakBytes; }
   unsigned getPeakAt() const { return peakAt; }

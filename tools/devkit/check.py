@@ -276,6 +276,9 @@ def exact_suite(suite, full):
         for target in ("cpu", "cuda-emulated"):
             for row in command_rows("offload", folder, *sample, f"--target={target}"):
                 suite.add(f"exact offload {target} {row['name']}", row["complaint"])
+    for folder in model_folders(full):
+        for row in command_rows("combinations", folder, *(["--draws=20"] if full else ["--draws=4", "--only=mlp-digits/model.onnx"])):
+            suite.add(f"exact combinations {row['name']}", row["complaint"])
 
 
 def plans_suite(suite, full):

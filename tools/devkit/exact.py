@@ -6,6 +6,7 @@ can meet is refused. A model with a loss head is also trained with its logits in
 """
 
 import json
+import math
 import re
 
 from devkit.judge import call, first_error
@@ -21,7 +22,7 @@ def ladder(figures, count):
 def difference(ours, theirs):
     """The first thing in which two runs differ, in words."""
     for step, (a, b) in enumerate(zip(ours.losses, theirs.losses)):
-        if a != b:
+        if a != b and not (math.isnan(a) and math.isnan(b)):
             return f"loss of step {step} is {a!r}, not {b!r}"
     same = ours.digest == theirs.digest and len(ours.losses) == len(theirs.losses)
     return "" if same else "other parameters or state"

@@ -86,11 +86,14 @@ class Record:
         return (saved[narrow], saved[narrow] / saved["f32"]) if narrow in saved else None
 
     def compiler_flags(self, model, more=()):
-        """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""
+        """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak. Another
+        optimizer has options of its own."""
         said = {flag.split("=", 1)[0] for flag in more if not flag.startswith(("--dim", "--shape"))}
-        return [flag for flag in self.own_flags(model) if flag.split("=", 1)[0] not in said] + list(more)
+        own = [*([] if "--optimizer" in said else self.optimizer_flags()), *self.model_flags(model)]
+        return [flag for flag in own if flag.split("=", 1)[0] not in said] + list(more)
 
-    def own_flags(self, model):
+    def optimizer_flags(self):
+        """The recorded optimizer and its options."""
         flags = [f"--optimizer={self.train['optimizer']}"]
         for key, value in self.train["options"].items():
             if key == "betas":
@@ -101,6 +104,11 @@ class Record:
                 flags.append(f"{OPTION_FLAGS[key]}={value!r}")
             elif value:  # PyTorch's other options are off unless they say something
                 raise ValueError(f"train.json: optimizer option '{key}' = {value!r} has no flag")
+        return flags
+
+    def model_flags(self, model):
+        """What the file leaves open: a loss, dimensions, what is trained."""
+        flags = []
         loss = self.train.get("loss")
         if loss:
             labels = loss.get("labels", loss.get("targets"))

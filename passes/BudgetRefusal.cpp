@@ -29,11 +29,11 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
   };
-  auto move = [&](OpBuilder &builder, Location loc, Value value) -> Operation * {
+  auto move = [&](OpBuilder &builder, Location loc, Value value, uint32_t memory) -> Operation * {
     auto type = cast<RankedTensorType>(value.getType());
     Attribute space;
     if (getSpace(type) == Space::Device)
-      space = train::SpaceAttr::get(builder.getContext(), getWaitingSpace());
+      space = train::SpaceAttr::get(builder.getContext(), spaces[memory]);
     auto moved = RankedTensorType::get(type.getShape(), type.getElementType(), space);
     return train::MoveOp::create(builder, loc, moved, value);
   };
@@ -45,7 +45,7 @@ const solve::PackedPlan *PosedEntry::findSmallestElsewhere() const {
   for (solve::SolvedStep *offload : offloads)
     if (const solve::PackedPlan &plan = offload->plans.getSmallest();
         (!smallest || plan.arenaBytes < smallest->arenaBytes) &&
-        solve::simulateLanes(offload->graph, plan.plan, getAlignment(getWaitingSpace())).roomBytes <= waitingBytes)
+        solve::fitsRooms(offload->graph, plan.plan, waitingBytes))
       smallest = &plan;
   return smallest;
 }

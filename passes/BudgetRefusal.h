@@ -16,7 +16,7 @@ struct PosedEntry {
   mlir::func::FuncOp step;
   StepProblem problem;
   solve::SolvedStep *solved;
-  /// The other memories in the order of its graph: values wait in the first.
+  /// The other memories in the order of its graph.
   llvm::SmallVector<Space, 2> spaces = {};
   /// Its schedules with values in another memory, for several prices of copies, and what of the device's memory such
   /// values pass through: those that every schedule moves, and any.
@@ -24,13 +24,11 @@ struct PosedEntry {
   /// What others do with such a memory; null without one.
   std::shared_ptr<solve::OffloadBaselines> baselines = {};
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
-  /// What values may take where they wait.
-  uint64_t waitingBytes = UINT64_MAX;
+  /// What values may take of each of them.
+  llvm::SmallVector<uint64_t, 2> waitingBytes = {};
   /// Of the smallest plans of all entries together (EntryStaging::setSmallest).
   uint64_t smallestStagingBytes = 0;
 
-  /// Where values wait; without another memory, on the device.
-  Space getWaitingSpace() const { return spaces.empty() ? Space::Device : spaces.front(); }
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
   /// Of the plans with values in another memory that has room for them the one with the smallest arena; null: none.

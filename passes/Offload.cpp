@@ -26,7 +26,7 @@ FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const 
   for (auto [text, space, name] :
        {std::tuple(hostBudget, Space::HostPinned, "host"), std::tuple(diskBudget, Space::File, "file")})
     if (!text.empty()) // checked by the option
-      rooms.push_back({{space, {getLane(target, "device", name), getLane(target, name, "device")}},
+      rooms.push_back({{space, {getLane(target, "device", name), getLane(target, name, "device"), getAlignment(space)}},
                        llvm::cantFail(parseByteSize(text)).bytes});
   return rooms;
 }
@@ -111,59 +111,77 @@ uint64_t lowtide::countStagingBytes(const TargetInfo &target, const LargestMoves
 static uint64_t countMostStaging(const PosedEntry &entry, const TargetInfo &target) {
   const solve::StepGraph &graph = entry.problem.getGraph();
   LargestMoves moves = findMoves(entry.step);
-  uint64_t &largest = moves[entry.getWaitingSpace()];
   for (const solve::StepOperation &load : graph.reruns)
-    if (load.kind == solve::StepOperation::Kind::Loads)
+    if (load.kind == solve::StepOperation::Kind::Loads) {
+      uint64_t &largest = moves[entry.spaces[load.memory]];
       largest = std::max(largest, graph.values[load.writes.front()].bytes);
+    }
   return countStagingBytes(target, moves);
 }
 
-void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, uint64_t waitingBytes,
+void lowtide::poseOffloads(PosedEntry &entry, const TargetInfo &target, ArrayRef<OffloadRoom> rooms,
                            solve::SolvedSteps &solved) {
-  entry.waitingBytes = waitingBytes;
+  for (const OffloadRoom &room : rooms)
+    entry.waitingBytes.push_back(room.bytes);
   entry.leastStagingBytes = countStagingBytes(target, findMoves(entry.step));
   entry.stagingBytes = countMostStaging(entry, target);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
     entry.offloads.push_back(&solved.get(graph));
-  entry.baselines =
-      std::make_shared<solve::OffloadBaselines>(entry.problem.getGraph(), entry.solved->front.getLargest(),
-                                                getAlignment(entry.getWaitingSpace()), getPlanPacking());
+  entry.baselines = std::make_shared<solve::OffloadBaselines>(entry.problem.getGraph(),
+                                                              entry.solved->front.getLargest(), getPlanPacking());
 }
 
-/// What all values take that can wait in a memory of that alignment.
-static uint64_t countMostRoom(const solve::StepGraph &graph, uint64_t alignment) {
+/// What all values take that can wait in the first memory.
+static uint64_t countMostRoom(const solve::StepGraph &graph) {
   uint64_t bytes = 0;
   for (const solve::StepOperation &load : graph.reruns)
-    if (load.kind == solve::StepOperation::Kind::Loads)
-      bytes += solve::alignTo(graph.values[load.writes.front()].bytes, alignment);
+    if (load.kind == solve::StepOperation::Kind::Loads && !load.memory)
+      bytes += solve::alignTo(graph.values[load.writes.front()].bytes, graph.memories.front().alignment);
   return bytes;
 }
 
-/// What takes more of the other memory than there is loads less: by parts of what it would take, so that more room
-/// never leaves fewer parts to choose from.
-static void tryLess(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
-                    const solve::SolvedStep &step, const solve::FittedSchedule &plan,
-                    llvm::function_ref<void(solve::SolvedStep &)> take) {
-  constexpr unsigned parts = 8, mostTries = 2;
-  const uint64_t needed = solve::simulateLanes(step.graph, plan, getAlignment(room.memory.space)).roomBytes;
-  if (needed <= room.bytes)
-    return;
-  unsigned tries = 0;
-  for (unsigned part = parts - 1; part && tries < mostTries; --part)
-    if (needed / parts * part <= room.bytes) {
-      take(solved.get(solve::restrictLoads(entry.problem.getGraph(), step.graph, plan, needed / parts * part)));
-      ++tries;
-    }
-}
+namespace {
 
-std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const OffloadRoom &room,
-                                                        solve::SolvedSteps &solved, uint64_t transientBytes) {
-  const uint64_t alignment = getAlignment(room.memory.space);
+/// A plan that takes more of the first memory than there is.
+struct TooFar {
+  const solve::SolvedStep *step = nullptr;
+  const solve::FittedSchedule *plan = nullptr;
+  /// What it takes of that memory, and its time with all of it.
+  uint64_t neededBytes = 0;
+  double seconds = std::numeric_limits<double>::infinity();
+
+  /// Steps that load less from it: by parts of what the plan would take, so that more room never leaves fewer parts to
+  /// choose from.
+  std::vector<solve::StepGraph> restrict(const PosedEntry &entry) const {
+    constexpr unsigned mostParts = 2;
+    std::vector<solve::StepGraph> graphs;
+    for (unsigned part = parts - 1; part && graphs.size() < mostParts; --part)
+      if (const uint64_t bytes = neededBytes / parts * part; bytes <= entry.waitingBytes.front())
+        graphs.push_back(solve::restrictLoads(entry.problem.getGraph(), step->graph, *plan, bytes));
+    return graphs;
+  }
+  /// The step that loads the rest from the second memory: of what the plan would take of the first, the largest part
+  /// for which there is room stays there.
+  solve::StepGraph spread(const PosedEntry &entry) const {
+    uint64_t bytes = neededBytes;
+    while (bytes > entry.waitingBytes.front())
+      bytes -= std::max<uint64_t>(bytes / parts, 1);
+    return solve::spreadLoads(step->graph, *plan, bytes);
+  }
+
+private:
+  static constexpr unsigned parts = 8;
+};
+
+} // namespace
+
+std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, solve::SolvedSteps &solved,
+                                                        uint64_t transientBytes) {
   std::optional<solve::PackedPlan> plan;
   auto getSeconds = [&] { return plan ? plan->plan.timeline.seconds : std::numeric_limits<double>::infinity(); };
   auto take = [&](solve::SolvedStep &step, uint64_t budget) {
     if (std::optional<solve::PackedPlan> faster =
-            solve::findFastestLanes(step, budget, room.bytes, alignment, getPlanPacking(), getSeconds()))
+            solve::findFastestLanes(step, budget, entry.waitingBytes, getPlanPacking(), getSeconds()))
       plan = std::move(faster);
   };
   if (const uint64_t least = entry.leastStagingBytes; least <= transientBytes) {
@@ -176,18 +194,40 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const
   if (transientBytes < entry.stagingBytes || entry.offloads.empty())
     return plan;
   const uint64_t budget = transientBytes - entry.stagingBytes;
-  for (solve::SolvedStep *offload : entry.offloads) {
+  for (solve::SolvedStep *offload : entry.offloads)
     take(*offload, budget);
-    // No plan takes more of the other memory than all that can wait.
-    if (countMostRoom(offload->graph, alignment) <= room.bytes)
-      continue;
-    if (const solve::PackedPlan *found = offload->plans.find(budget))
-      tryLess(entry, room, solved, *offload, found->plan, [&](solve::SolvedStep &less) { take(less, budget); });
-  }
+  auto tryRooms = [&](llvm::function_ref<const solve::FittedSchedule *(solve::SolvedStep &)> getPlan) {
+    TooFar fastest;
+    for (solve::SolvedStep *offload : entry.offloads) {
+      // No plan takes more of the other memory than all that can wait.
+      const solve::FittedSchedule *given =
+          countMostRoom(offload->graph) > entry.waitingBytes.front() ? getPlan(*offload) : nullptr;
+      if (!given)
+        continue;
+      const solve::LaneTimes times = solve::simulateLanes(offload->graph, *given);
+      const TooFar far{offload, given, times.memories.front().roomBytes, times.seconds};
+      if (far.neededBytes <= entry.waitingBytes.front())
+        continue;
+      for (const solve::StepGraph &graph : far.restrict(entry))
+        take(solved.get(graph), budget);
+      if (far.seconds < fastest.seconds)
+        fastest = far;
+    }
+    if (fastest.step && entry.waitingBytes.size() > 1)
+      take(solved.get(fastest.spread(entry)), budget);
+  };
+  tryRooms([&](solve::SolvedStep &offload) {
+    const solve::PackedPlan *found = offload.plans.find(budget);
+    return found ? &found->plan : nullptr;
+  });
+  // The smallest plans leave the same to choose from at every budget: more of it never ends in a refusal.
+  if (!plan || solve::isSmall(entry.problem.getGraph()))
+    tryRooms([](solve::SolvedStep &offload) { return &offload.front.getSmallest(); });
   // Never slower than what others do.
   for (auto strategy : {solve::OffloadStrategy::StoreAll, solve::OffloadStrategy::StoreLargest,
                         solve::OffloadStrategy::StoreLayers, solve::OffloadStrategy::StoreFractions})
-    if (std::optional<solve::PackedPlan> faster = entry.baselines->find(strategy, budget, room.bytes, getSeconds()))
+    if (std::optional<solve::PackedPlan> faster =
+            entry.baselines->find(strategy, budget, entry.waitingBytes, getSeconds()))
       plan = std::move(faster);
   return plan;
 }

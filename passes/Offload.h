@@ -56,11 +56,11 @@ LargestMoves findMoves(mlir::func::FuncOp step);
 /// of the host that is there in any case.
 uint64_t countStagingBytes(const TargetInfo &target, const LargestMoves &moves);
 
-/// Prepares an entry's searches with loads: values take at most `waitingBytes` where they wait.
-void poseOffloads(PosedEntry &entry, const TargetInfo &target, uint64_t waitingBytes, solve::SolvedSteps &solved);
-/// The plan that takes the least time in `transientBytes` of the device, with values in the room, which is where those
-/// of the entry wait, or without; nothing: none fits.
-std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
-                                               uint64_t transientBytes);
+/// Prepares an entry's searches with loads: the rooms, in the order of its graph, are left for values that wait.
+void poseOffloads(PosedEntry &entry, const TargetInfo &target, llvm::ArrayRef<OffloadRoom> rooms,
+                  solve::SolvedSteps &solved);
+/// The plan that takes the least time in `transientBytes` of the device, with values in the rooms or without; nothing:
+/// none fits.
+std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, solve::SolvedSteps &solved, uint64_t transientBytes);
 
 } // namespace lowtide

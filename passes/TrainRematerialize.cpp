@@ -143,7 +143,7 @@ private:
   bool isTrial = false;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
-  /// The other memories; values may wait in the first. None: everything is on the device.
+  /// The other memories; values wait in the second where the first has no room. None: everything is on the device.
   SmallVector<OffloadRoom, 2> rooms;
   /// The same without what lies there all the time.
   SmallVector<OffloadRoom, 2> roomsLeft;
@@ -329,8 +329,7 @@ static std::string compareFigures(const solve::FittedSchedule &before, const sol
 
 /// What moves to another memory and back.
 static void noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan) {
-  const solve::LaneTimes times =
-      solve::simulateLanes(entry.problem.getGraph(), plan, getAlignment(entry.getWaitingSpace()));
+  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan);
   if (!times.sum().loads)
     return;
   for (auto [space, traffic] : llvm::zip(entry.spaces, times.memories))
@@ -392,7 +391,7 @@ double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::Fitte
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (rematStrategy == "fit") {
     if (!roomsLeft.empty())
-      return chooseOffload(entry, roomsLeft.front(), *solved, transientBytes);
+      return chooseOffload(entry, *solved, transientBytes);
     const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
     return found ? std::optional(*found) : std::nullopt;
   }
@@ -438,13 +437,12 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   totals.entries.push_back({entry.step, room.transientBytes - packed.arenaBytes});
   const bool isBounded = isOn(bound) && !isTrial;
   if (!roomsLeft.empty()) {
-    const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen, getAlignment(entry.getWaitingSpace()));
+    const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen);
     const solve::LaneTraffic traffic = lanes.sum();
     StepEstimate estimate{chosen.timeline.seconds, room.statics.sum() + packed.arenaBytes};
-    for (auto [all, left] : llvm::zip_equal(rooms, roomsLeft)) {
-      const uint64_t waiting = all.memory.space == entry.getWaitingSpace() ? lanes.roomBytes : 0;
-      (all.memory.space == Space::File ? estimate.fileBytes : estimate.pinnedBytes) = all.bytes - left.bytes + waiting;
-    }
+    for (auto [all, left, waiting] : llvm::zip_equal(rooms, roomsLeft, lanes.memories))
+      (all.memory.space == Space::File ? estimate.fileBytes : estimate.pinnedBytes) =
+          all.bytes - left.bytes + waiting.roomBytes;
     estimate.recomputed = chosen.timeline.recomputed - chosen.timeline.loaded;
     estimate.loadedBytes = traffic.loadedBytes;
     estimate.storedBytes = traffic.storedBytes;
@@ -484,8 +482,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
              << formatBytes(bound) << " of " << formatBytes(room.bytes) << " in space "
              << getSpaceName(room.memory.space);
     room.bytes -= bound;
-    if (bound || &room == roomsLeft.begin())
-      costs.memories.push_back(room.memory);
+    costs.memories.push_back(room.memory);
   }
   uint64_t largest = 0, snapshotBytes = 0;
   std::vector<PosedEntry> entries;
@@ -503,7 +500,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     for (const OtherMemory &memory : costs.memories)
       entry.spaces.push_back(memory.space);
     if (!rooms.empty() && rematStrategy == "fit")
-      poseOffloads(entry, target, roomsLeft.front().bytes, *solved);
+      poseOffloads(entry, target, roomsLeft, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
     if (failed(profile))

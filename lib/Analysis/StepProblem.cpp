@@ -321,8 +321,8 @@ void StepProblem::poseBlock(const Knowledge &known) {
     if (op && !isa<RepeatInterface>(op))
       for (const std::shared_ptr<RerunForm> &form : known.facts.at(op).reruns)
         addRerun(op, *form, known.costs);
-  if (!known.costs.memories.empty() && block->getParentOp() == step)
-    solve::addLoads(graph);
+  if (block->getParentOp() == step)
+    solve::addLoads(graph, uint32_t(known.costs.memories.size()));
   // In a round, whatever runs comes after its beginning.
   if (!operations.empty() && !operations.front())
     for (solve::StepOperation &rerun : graph.reruns)

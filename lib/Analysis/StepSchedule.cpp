@@ -20,17 +20,19 @@ public:
         move(move) {}
 
   void write(const solve::Schedule &schedule);
-  /// What stands for an operation when it runs again: its number, and the part of it or the result that is loaded.
+  /// What stands for an operation when it runs again: its number, and the part of it or the result that is loaded from
+  /// a memory.
   struct Rerun {
     uint32_t operation = 0;
     std::shared_ptr<RerunForm> form;
     OpResult loaded;
+    uint32_t memory = 0;
   };
   llvm::SmallVector<Rerun> reruns;
 
 private:
   void writeAgain(Operation *op, const RerunForm *part, Value cotangent);
-  void load(OpResult value, Value cotangent);
+  void load(OpResult value, uint32_t memory, Value cotangent);
   /// The value to read for `value`: the last instance of its root, through the same views.
   Value read(Value value);
   /// What wakes the recomputation at `position`: of what the next instruction that runs for the first time reads, the
@@ -129,18 +131,18 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
     last[op->getResult(number)] = copy;
 }
 
-void ScheduleWriter::load(OpResult value, Value cotangent) {
+void ScheduleWriter::load(OpResult value, uint32_t memory, Value cotangent) {
   Value &kept = stored[value];
   if (!kept) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(value.getOwner());
-    Operation *store = move(builder, value.getLoc(), value);
+    Operation *store = move(builder, value.getLoc(), value, memory);
     place(store);
     facts[store] = {};
     kept = store->getResult(0);
   }
   Value source = cotangent ? anchor(builder, value.getLoc(), kept, cotangent) : kept;
-  Operation *back = move(builder, value.getLoc(), source);
+  Operation *back = move(builder, value.getLoc(), source, memory);
   place(back);
   facts[back] = {};
   last[value] = back->getResult(0);
@@ -173,7 +175,7 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
         cotangent = previous->getResult(0);
     }
     if (part && part->loaded)
-      load(part->loaded, cotangent);
+      load(part->loaded, part->memory, cotangent);
     else
       writeAgain(op, part ? part->form.get() : nullptr, cotangent);
   }
@@ -202,7 +204,8 @@ void StepProblem::apply(const solve::FittedSchedule &plan, FactsTable &facts, An
     for (auto [i, part] : llvm::enumerate(operation.reruns))
       writer.reruns[part] = {uint32_t(number), facts.at(operations[number]).reruns[i], nullptr};
     for (uint32_t part : operation.loads)
-      writer.reruns[part] = {uint32_t(number), nullptr, cast<OpResult>(values[graph.reruns[part].writes.front()])};
+      writer.reruns[part] = {uint32_t(number), nullptr, cast<OpResult>(values[graph.reruns[part].writes.front()]),
+                             graph.reruns[part].memory};
   }
   writer.write(plan.schedule);
 }

@@ -68,7 +68,7 @@ FailureOr<PlacedStep> PlacedStep::get(OwningOpRef<ModuleOp> module, const Target
   if (!entry.solved->front.isValid())
     return failure();
   entry.spaces = {room.memory.space};
-  poseOffloads(entry, target, placed.room.bytes, *solved);
+  poseOffloads(entry, target, placed.room, *solved);
   return placed;
 }
 
@@ -83,10 +83,9 @@ std::optional<double> PlacedStep::find(solve::OffloadStrategy strategy, uint64_t
     plan = solve::findPrefetched(entry->solved->graph, entry->solved->front.getLargest(), bytes, getPlanPacking(),
                                  INFINITY);
   else if (strategy == solve::OffloadStrategy::Recompute)
-    plan = solve::findFastestLanes(*entry->solved, bytes, room.bytes, getAlignment(room.memory.space), getPlanPacking(),
-                                   INFINITY);
+    plan = solve::findFastestLanes(*entry->solved, bytes, entry->waitingBytes, getPlanPacking(), INFINITY);
   else
-    plan = entry->baselines->find(strategy, bytes, room.bytes, INFINITY);
+    plan = entry->baselines->find(strategy, bytes, entry->waitingBytes, INFINITY);
   return plan ? std::optional(plan->plan.timeline.seconds) : std::nullopt;
 }
 

@@ -61,8 +61,10 @@ public:
   using Anchor =
       llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Value value, mlir::Value cotangent)>;
 
-  /// Makes the instruction that moves a value to the other memory, or back to the device.
-  using Move = llvm::function_ref<mlir::Operation *(mlir::OpBuilder &, mlir::Location, mlir::Value value)>;
+  /// Makes the instruction that moves a value of the device to the memory with that number in the graph, or another one
+  /// back to the device.
+  using Move =
+      llvm::function_ref<mlir::Operation *(mlir::OpBuilder &, mlir::Location, mlir::Value value, uint32_t memory)>;
 
   /// `facts` holds every instruction but loops. Fails, with a diagnostic, as
   /// StepStorage does.

@@ -3,7 +3,8 @@
 // A column more: the time of the step beyond its operations (T). Rows, of which each holds for every schedule:
 // 1. T is at least what runs again;
 // 2. what is loaded after a program point begins when its instruction, and all before it, have ended, and passes the
-//    lane of its memory: from then on the step takes at least as long;
+//    lane of its memory: from then on the step takes at least as long. Values that may wait in one of several memories
+//    pass one of the lanes: the step takes at least as long as any weighted mean of what the lanes take;
 // 3. so does what is stored of values that are made later;
 // 4. what is loaded was stored: once, as much as in the interval in which most of it is.
 // What lies in the other memory from step to step passes the lanes once at least, at any time.
@@ -12,6 +13,7 @@
 #include "RecomputationProgram.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lowtide::solve {
 
@@ -35,12 +37,34 @@ void RecomputationProgram::addLaneRows() {
     most += costs[i];
   }
   // Two lanes for each memory.
+  const size_t lanes = 2 * graph.memories.size();
   auto laneOf = [](uint32_t memory, bool isStore) { return 2 * size_t(memory) + isStore; };
-  std::vector<double> always(2 * graph.memories.size(), 0);
-  auto getBack = [&](uint32_t value) {
-    return graph.memories.front().back.getSeconds(graph.values[value].bytes) / one;
+  std::vector<double> always(lanes, 0);
+  std::vector<char> isWaitedIn(graph.memories.size(), false);
+  for (const StepOperation &operation : graph.operations)
+    for (uint32_t load : operation.loads)
+      isWaitedIn[graph.reruns[load].memory] = true;
+  // By lane what a value takes of it that passes one of them; infinite: none that it can pass.
+  auto listTimes = [&](uint32_t value, bool isStore) {
+    std::vector<double> seconds(lanes, INFINITY);
+    for (uint32_t memory = 0; memory < graph.memories.size(); ++memory)
+      if (isWaitedIn[memory])
+        seconds[laneOf(memory, isStore)] = (isStore ? graph.memories[memory].away : graph.memories[memory].back)
+                                               .getSeconds(graph.values[value].bytes) /
+                                           one;
+    return seconds;
   };
-  auto getAway = [&](uint32_t value) { return graph.getStoreSeconds(value) / one; };
+  auto listTimesOf = [&](const StepOperation &copy) {
+    std::vector<double> seconds(lanes, INFINITY);
+    seconds[laneOf(copy.memory, copy.kind == Kind::Stores)] = graph.getCopySeconds(copy) / one;
+    return seconds;
+  };
+  auto getMost = [](const std::vector<double> &seconds) {
+    double most = 0;
+    for (double each : seconds)
+      most = std::max(most, std::isinf(each) ? 0 : each);
+    return most;
+  };
   for (uint32_t op : order)
     if (const StepOperation &copy = graph.operations[op]; copy.kind != Kind::Computes) {
       always[laneOf(copy.memory, copy.kind == Kind::Stores)] += graph.getCopySeconds(copy) / one;
@@ -49,8 +73,7 @@ void RecomputationProgram::addLaneRows() {
   // What passes a lane in an interval: loads there, stores of what is made in it.
   struct Copy {
     int32_t column;
-    double seconds;
-    size_t lane;
+    std::vector<double> seconds;
   };
   std::vector<std::vector<Copy>> copies(points.size() + 1);
   std::vector<int32_t> storeOf(graph.values.size(), zero);
@@ -62,12 +85,12 @@ void RecomputationProgram::addLaneRows() {
       const Term load = at(back, interval, value);
       if (load == zero)
         continue;
-      copies[interval].push_back({load, getBack(value), laneOf(0, false)});
-      most += getBack(value);
+      copies[interval].push_back({load, listTimes(value, false)});
+      most += getMost(copies[interval].back().seconds);
       if (storeOf[value] == zero) {
         storeOf[value] = program.addColumn(0, 0, 1);
-        copies[intervalOf(begins[value])].push_back({storeOf[value], getAway(value), laneOf(0, true)});
-        most += getAway(value);
+        copies[intervalOf(begins[value])].push_back({storeOf[value], listTimes(value, true)});
+        most += getMost(listTimes(value, true));
       }
       program.addEntry(storeOf[value], 1);
       program.addEntry(load, -1);
@@ -75,9 +98,8 @@ void RecomputationProgram::addLaneRows() {
     }
     for (uint32_t op : reruns)
       if (const Term again_ = at(again, interval, op); again_ >= 0 && graph.at(op).kind == Kind::Loads) {
-        const double seconds = graph.getCopySeconds(graph.at(op)) / one;
-        copies[interval].push_back({again_, seconds, laneOf(graph.at(op).memory, false)});
-        most += seconds;
+        copies[interval].push_back({again_, listTimesOf(graph.at(op))});
+        most += getMost(copies[interval].back().seconds);
       }
   }
   const Term beyond = program.addColumn(1, 0, most);
@@ -91,6 +113,21 @@ void RecomputationProgram::addLaneRows() {
   program.addEntry(beyond, 1);
   addRerunsBefore(int32_t(costs.size()));
   program.endRow(0, LinearProgram::infinity);
+  // Each lane by itself; those of one direction that values may pass, the more the faster they are.
+  std::vector<std::vector<double>> weights;
+  for (size_t lane = 0; lane < lanes; ++lane)
+    weights.emplace_back(lanes, 0).at(lane) = 1;
+  if (std::count(isWaitedIn.begin(), isWaitedIn.end(), true) > 1)
+    for (bool isStore : {false, true}) {
+      std::vector<double> &mean = weights.emplace_back(lanes, 0);
+      double sum = 0;
+      for (uint32_t memory = 0; memory < graph.memories.size(); ++memory)
+        if (isWaitedIn[memory])
+          sum += mean[laneOf(memory, isStore)] =
+              (isStore ? graph.memories[memory].away : graph.memories[memory].back).bytesPerSecond;
+      for (double &weight : mean)
+        weight /= sum;
+    }
   // 2 and 3: T + the operations' time ≥ what has run by then + what passes the lane from then on.
   double done = 0;
   size_t position = 0;
@@ -98,14 +135,22 @@ void RecomputationProgram::addLaneRows() {
     for (; interval && position <= points[interval - 1]; ++position)
       if (const StepOperation &operation = graph.operations[order[position]]; operation.kind == Kind::Computes)
         done += operation.seconds / one;
-    for (size_t lane = 0; lane < always.size(); ++lane) {
+    for (const std::vector<double> &weight : weights) {
       program.addEntry(beyond, 1);
       addRerunsBefore(firstColumns[interval]);
       for (unsigned later = interval; later <= points.size(); ++later)
-        for (const Copy &copy : copies[later])
-          if (copy.lane == lane)
-            program.addEntry(copy.column, -copy.seconds);
-      program.endRow(done + (interval ? 0 : always[lane]) - 1, LinearProgram::infinity);
+        for (const Copy &copy : copies[later]) {
+          double least = INFINITY;
+          for (size_t lane = 0; lane < lanes; ++lane)
+            if (!std::isinf(copy.seconds[lane]))
+              least = std::min(least, weight[lane] * copy.seconds[lane]);
+          if (least > 0)
+            program.addEntry(copy.column, -least);
+        }
+      double passes = 0;
+      for (size_t lane = 0; lane < lanes; ++lane)
+        passes += weight[lane] * always[lane];
+      program.endRow(done + (interval ? 0 : passes) - 1, LinearProgram::infinity);
     }
   }
 }

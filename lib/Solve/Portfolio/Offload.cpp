@@ -18,7 +18,7 @@ using Kind = StepOperation::Kind;
 
 /// When values that are loaded leave, come back and are last needed there: positions in a schedule.
 struct Stay {
-  uint32_t value, begin, end;
+  uint32_t value, begin, end, memory;
 };
 
 /// Values that a schedule loads, from where they are made to their last load.
@@ -35,7 +35,7 @@ std::vector<Stay> listStays(const StepGraph &graph, const Schedule &schedule) {
       }
       if (stayOf[value] == none) {
         stayOf[value] = uint32_t(stays.size());
-        stays.push_back({value, madeAt[value], now});
+        stays.push_back({value, madeAt[value], now, operation.memory});
       }
       stays[stayOf[value]].end = now;
     }
@@ -43,12 +43,16 @@ std::vector<Stay> listStays(const StepGraph &graph, const Schedule &schedule) {
   return stays;
 }
 
-uint64_t countRoom(const StepGraph &graph, const std::vector<Stay> &stays, uint64_t alignment) {
+/// What those of the stays take that are in a memory.
+uint64_t countRoom(const StepGraph &graph, std::span<const Stay> stays, uint32_t memory) {
   std::vector<Buffer> buffers;
   for (const Stay &stay : stays)
-    buffers.push_back({graph.values[stay.value].bytes, stay.begin, stay.end + 1});
+    if (stay.memory == memory)
+      buffers.push_back({graph.values[stay.value].bytes, stay.begin, stay.end + 1});
+  if (buffers.empty())
+    return 0;
   PackingOptions options;
-  options.alignment = alignment;
+  options.alignment = graph.memories[memory].alignment;
   return pack(buffers, options.getQuick()).arenaBytes;
 }
 
@@ -64,20 +68,23 @@ std::vector<double> listSeconds(const StepGraph &graph, const FittedSchedule &pl
 
 } // namespace
 
-void addLoads(StepGraph &graph) {
+void addLoads(StepGraph &graph, uint32_t memories) {
   for (StepOperation &operation : graph.operations)
     for (uint32_t result : operation.kind == Kind::Computes ? operation.writes : std::vector<uint32_t>()) {
       const StepValue &value = graph.values[result];
       if (value.placed || value.kept || !value.bytes)
         continue;
-      StepOperation load;
-      load.writes = {result};
-      load.overwrites.resize(1);
-      load.isForward = operation.isForward;
-      load.kind = Kind::Loads;
-      load.seconds = graph.getCopySeconds(load);
-      operation.loads.push_back(uint32_t(graph.reruns.size()));
-      graph.reruns.push_back(std::move(load));
+      for (uint32_t memory = 0; memory < memories; ++memory) {
+        StepOperation load;
+        load.writes = {result};
+        load.overwrites.resize(1);
+        load.isForward = operation.isForward;
+        load.kind = Kind::Loads;
+        load.memory = memory;
+        load.seconds = graph.getCopySeconds(load);
+        operation.loads.push_back(uint32_t(graph.reruns.size()));
+        graph.reruns.push_back(std::move(load));
+      }
     }
 }
 
@@ -103,9 +110,11 @@ LaneTraffic LaneTimes::sum() const {
 static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays) {
   LaneTimes times;
   times.memories.resize(graph.memories.size());
-  std::vector<uint32_t> leavesAt(graph.values.size(), none);
-  for (const Stay &stay : stays)
+  std::vector<uint32_t> leavesAt(graph.values.size(), none), waitsIn(graph.values.size(), 0);
+  for (const Stay &stay : stays) {
     leavesAt[stay.value] = stay.begin;
+    waitsIn[stay.value] = stay.memory;
+  }
   const std::vector<double> seconds = listSeconds(graph, plan);
   // When a value is there; when a stored one has left.
   std::vector<double> thereAt(graph.values.size(), 0), leftAt(graph.values.size(), 0);
@@ -144,7 +153,7 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
     for (uint32_t value : operation.writes) {
       thereAt[value] = compute;
       if (leavesAt[value] == now)
-        store(value, 0, graph.getStoreSeconds(value));
+        store(value, waitsIn[value], graph.getStoreSeconds(value, waitsIn[value]));
     }
   }
   times.seconds = compute;
@@ -155,11 +164,29 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
   return times;
 }
 
-LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment) {
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan) {
   const std::vector<Stay> stays = listStays(graph, plan.schedule);
   LaneTimes times = runLanes(graph, plan, stays);
-  times.roomBytes = countRoom(graph, stays, roomAlignment);
+  for (uint32_t memory = 0; memory < times.memories.size(); ++memory)
+    times.memories[memory].roomBytes = countRoom(graph, stays, memory);
   return times;
+}
+
+bool fitsRooms(const StepGraph &graph, const FittedSchedule &plan, std::span<const uint64_t> roomBytes) {
+  const std::vector<Stay> stays = listStays(graph, plan.schedule);
+  for (uint32_t memory = 0; memory < graph.memories.size(); ++memory)
+    if (countRoom(graph, stays, memory) > (memory < roomBytes.size() ? roomBytes[memory] : 0))
+      return false;
+  return true;
+}
+
+/// The loads of an operation from one memory.
+static std::vector<uint32_t> listLoads(const StepGraph &graph, const StepOperation &operation, uint32_t memory) {
+  std::vector<uint32_t> loads;
+  for (uint32_t load : operation.loads)
+    if (graph.reruns[load].memory == memory)
+      loads.push_back(load);
+  return loads;
 }
 
 static double countLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
@@ -185,18 +212,20 @@ std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
       }
       if (operation.loads.empty())
         continue;
-      double price = 0;
       for (uint32_t load : operation.loads) {
         const StepOperation &copy = graph.reruns[load];
         offload.reruns[load].seconds =
-            prices.share * (graph.getStoreSeconds(copy.writes.front()) + graph.getCopySeconds(copy));
-        price += offload.reruns[load].seconds;
+            prices.share * (graph.getStoreSeconds(copy.writes.front(), copy.memory) + graph.getCopySeconds(copy));
       }
+      std::vector<uint32_t> loads = listLoads(graph, operation, 0);
+      double price = 0;
+      for (uint32_t load : loads)
+        price += offload.reruns[load].seconds;
       // What cannot run again has no other way.
       const bool isOnlyWay = operation.reruns.empty() && (operation.runsOnce || !operation.updates.empty());
       if (!prices.always && !isOnlyWay && price > operation.seconds)
         continue;
-      operation.reruns = operation.loads;
+      operation.reruns = std::move(loads);
       isChanged = true;
     }
     if (!isChanged || std::find(graphs.begin(), graphs.end() - 1, graphs.back()) != graphs.end() - 1)
@@ -237,6 +266,36 @@ StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const 
       less.operations[gain.operation].reruns = offload.operations[gain.operation].reruns;
     }
   return less;
+}
+
+StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint64_t roomBytes) {
+  std::vector<Stay> stays = listStays(offload, plan.schedule);
+  // The results of an operation come back together.
+  std::vector<uint32_t> longest(offload.operations.size(), 0);
+  auto producerOf = [&](const Stay &stay) { return uint32_t(offload.values[stay.value].producer); };
+  for (const Stay &stay : stays)
+    longest[producerOf(stay)] = std::max(longest[producerOf(stay)], stay.end - stay.begin);
+  std::stable_sort(stays.begin(), stays.end(), [&](const Stay &a, const Stay &b) {
+    return std::pair(longest[producerOf(a)], producerOf(a)) < std::pair(longest[producerOf(b)], producerOf(b));
+  });
+  // More of them never take less.
+  size_t few = 0, many = stays.size();
+  while (few < many) {
+    const size_t middle = (few + many + 1) / 2;
+    if (countRoom(offload, std::span(stays).first(middle), 0) <= roomBytes)
+      few = middle;
+    else
+      many = middle - 1;
+  }
+  std::vector<char> isNear(offload.operations.size(), false);
+  for (size_t i = 0; i < stays.size(); ++i)
+    isNear[producerOf(stays[i])] = i < few;
+  StepGraph spread = offload;
+  for (uint32_t op = 0; op < spread.operations.size(); ++op)
+    if (StepOperation &operation = spread.operations[op];
+        !isNear[op] && !operation.reruns.empty() && spread.reruns[operation.reruns.front()].kind == Kind::Loads)
+      operation.reruns = listLoads(spread, operation, 1);
+  return spread;
 }
 
 /// Moves loads up where the bytes alive stay within `peakBytes`.
@@ -285,7 +344,7 @@ static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, 
     const double end = std::min(begin[reader], laneFree[load.memory]), start = end - graph.getCopySeconds(load);
     // The store takes its time, too.
     const bool isReload = storedAt[value] != none;
-    const double left = isReload ? begin[storedAt[value] + 1] + graph.getStoreSeconds(value) : 0;
+    const double left = isReload ? begin[storedAt[value] + 1] + graph.getStoreSeconds(value, load.memory) : 0;
     uint32_t at = i;
     while (at > floor[i] && (!isReload || at > storedAt[value] + 1) && begin[at] > std::max(start, left) &&
            live[at - 1] + bytes <= peakBytes)
@@ -319,7 +378,7 @@ double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
     if (const StepOperation &copy = graph.at(op); copy.kind != Kind::Computes)
       lanes[2 * copy.memory + (copy.kind == Kind::Stores)] += graph.getCopySeconds(copy);
   for (const Stay &stay : listStays(graph, plan.schedule))
-    lanes[1] += graph.getStoreSeconds(stay.value);
+    lanes[2 * stay.memory + 1] += graph.getStoreSeconds(stay.value, stay.memory);
   lanes.push_back(countComputeSeconds(graph, plan));
   return *std::max_element(lanes.begin(), lanes.end());
 }
@@ -366,22 +425,19 @@ std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSch
   return std::nullopt;
 }
 
-std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
-                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds) {
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, std::span<const uint64_t> roomBytes,
+                                           const PackingOptions &options, double mostSeconds) {
   const StepGraph &graph = step.graph;
   struct Candidate {
     const FittedSchedule *plan;
     double seconds;
-  };
-  auto fitsRoom = [&](const FittedSchedule &plan) {
-    return countRoom(graph, listStays(graph, plan.schedule), roomAlignment) <= roomBytes;
   };
   const double least = boundLaneSeconds(graph, step.front.getLargest());
   std::optional<PackedPlan> best;
   auto isWorse = [&](double seconds) { return seconds >= (best ? best->plan.timeline.seconds : mostSeconds); };
   auto consider = [&](const PackedPlan &packed) {
     const FittedSchedule &plan = packed.plan;
-    if (packed.arenaBytes > budgetBytes || isWorse(boundLaneSeconds(graph, plan)) || !fitsRoom(plan))
+    if (packed.arenaBytes > budgetBytes || isWorse(boundLaneSeconds(graph, plan)) || !fitsRooms(graph, plan, roomBytes))
       return;
     // Its own addresses are known.
     const double seconds = countLaneSeconds(graph, plan);
@@ -410,7 +466,7 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
     if (isWorse(boundLaneSeconds(graph, *plan)))
       continue;
     const double seconds = listPrefetched(graph, *plan, budgetBytes).front().timeline.seconds;
-    if (isWorse(seconds) || !fitsRoom(*plan))
+    if (isWorse(seconds) || !fitsRooms(graph, *plan, roomBytes))
       continue;
     candidates.push_back({plan, seconds});
     if (seconds <= least)

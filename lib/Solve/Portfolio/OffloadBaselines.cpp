@@ -18,10 +18,9 @@ using Kind = StepOperation::Kind;
 constexpr unsigned fractions = 8;
 } // namespace
 
-OffloadBaselines::OffloadBaselines(const StepGraph &graph, const FittedSchedule &whole, uint64_t roomAlignment,
-                                   const PackingOptions &packing)
+OffloadBaselines::OffloadBaselines(const StepGraph &graph, const FittedSchedule &whole, const PackingOptions &packing)
     : graph(graph), plain(graph.loops.empty() ? graph : withBodies(graph, whole.bodies)), whole(whole),
-      roomAlignment(roomAlignment), packing(packing) {
+      packing(packing) {
   const Schedule &order = whole.schedule;
   std::vector<uint32_t> madeAt(graph.values.size(), none), lastForward(graph.values.size(), none),
       firstBackward(graph.values.size(), none);
@@ -53,7 +52,8 @@ OffloadBaselines::OffloadBaselines(const StepGraph &graph, const FittedSchedule 
       wait(operation.writes.front(), order[now]);
     else if (operation.isForward)
       for (uint32_t load : operation.loads)
-        wait(graph.reruns[load].writes.front(), uint32_t(graph.operations.size()) + load);
+        if (!graph.reruns[load].memory)
+          wait(graph.reruns[load].writes.front(), uint32_t(graph.operations.size()) + load);
   }
 }
 
@@ -140,8 +140,8 @@ std::vector<FittedSchedule> OffloadBaselines::listPlans(OffloadStrategy strategy
   return plans;
 }
 
-std::optional<PackedPlan> OffloadBaselines::find(OffloadStrategy strategy, uint64_t budgetBytes, uint64_t roomBytes,
-                                                 double mostSeconds) const {
+std::optional<PackedPlan> OffloadBaselines::find(OffloadStrategy strategy, uint64_t budgetBytes,
+                                                 std::span<const uint64_t> roomBytes, double mostSeconds) const {
   std::optional<PackedPlan> best;
   auto isWorse = [&](double seconds) { return seconds >= (best ? best->plan.timeline.seconds : mostSeconds); };
   if (isWorse(countComputeSeconds(graph, whole)))
@@ -149,7 +149,7 @@ std::optional<PackedPlan> OffloadBaselines::find(OffloadStrategy strategy, uint6
   // Where buffers do not pack, fewer bytes alive are asked for.
   for (unsigned tries = 3, less = 0; tries && !best; --tries, less = 2 * less + 1)
     for (const FittedSchedule &plan : listPlans(strategy, budgetBytes - budgetBytes / 256 * less)) {
-      if (isWorse(boundLaneSeconds(graph, plan)) || simulateLanes(graph, plan, roomAlignment).roomBytes > roomBytes)
+      if (isWorse(boundLaneSeconds(graph, plan)) || !fitsRooms(graph, plan, roomBytes))
         continue;
       if (std::optional<PackedPlan> found =
               findPrefetched(graph, plan, budgetBytes, packing, best ? best->plan.timeline.seconds : mostSeconds))

@@ -53,7 +53,8 @@ struct StepOperation {
   bool runsOnce = false;
   /// The numbers in the graph's `reruns` of what runs in its place when it runs again, in parts; none: itself.
   std::vector<uint32_t> reruns = {};
-  /// The numbers there of loads that bring its results back from another memory: what may stand in `reruns` instead.
+  /// The numbers there of loads that bring its results back, one from each memory in which values may wait: what may
+  /// stand in `reruns` instead.
   std::vector<uint32_t> loads = {};
   /// Stores and loads are copies of one value that run while others compute; those of `reruns` read nothing, for what
   /// they make was stored when it was made first. A load among `operations` brings what lies in the other memory before
@@ -76,6 +77,8 @@ struct Lane {
 /// The two lanes of another memory: stores pass `away`, loads `back`.
 struct MemoryLanes {
   Lane away = {}, back = {};
+  /// Where values may begin that wait there: at its multiples, a power of two.
+  uint64_t alignment = 1;
 
   bool operator==(const MemoryLanes &other) const = default;
 };
@@ -95,7 +98,8 @@ struct StepGraph {
   std::vector<StepLoop> loops;
   /// Every buffer begins at a multiple of it: a power of two.
   uint64_t alignment = 64;
-  /// Other memories that copies reach. Values of the step wait in the first: what `loads` of operations bring back.
+  /// Other memories that copies reach. Values of the step wait in those from which `loads` of operations bring them
+  /// back.
   std::vector<MemoryLanes> memories = {};
 
   uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
@@ -112,8 +116,10 @@ struct StepGraph {
     const MemoryLanes &lanes = memories[copy.memory];
     return (isStore ? lanes.away : lanes.back).getSeconds(bytes);
   }
-  /// The same of storing a value that waits until it is loaded.
-  double getStoreSeconds(uint32_t value) const { return memories.front().away.getSeconds(values[value].bytes); }
+  /// What it takes to store in a memory what waits there until it is loaded.
+  double getStoreSeconds(uint32_t value, uint32_t memory) const {
+    return memories[memory].away.getSeconds(values[value].bytes);
+  }
   bool operator==(const StepGraph &other) const;
 };
 

@@ -9,16 +9,20 @@
 
 #include "lowtide/Solve/Portfolio/SolvedSteps.h"
 
+#include <span>
+
 namespace lowtide::solve {
 
-/// Adds a load to the graph for whatever is made in the transient arena and does not stay there to the end, from the
-/// first of the graph's memories. Nothing is loaded before a graph of `listOffloadGraphs` says so.
-void addLoads(StepGraph &graph);
+/// Adds loads to the graph for whatever is made in the transient arena and does not stay there to the end, from each of
+/// its first `memories`. Nothing is loaded before a graph of `listOffloadGraphs` says so.
+void addLoads(StepGraph &graph, uint32_t memories);
 
 /// What passes the lanes of one memory.
 struct LaneTraffic {
   uint64_t storedBytes = 0, loadedBytes = 0;
   uint32_t loads = 0;
+  /// Room for what waits there.
+  uint64_t roomBytes = 0;
 };
 
 /// What a schedule with loads takes on lanes that each do one thing after the other: operations, and the stores and the
@@ -28,8 +32,6 @@ struct LaneTimes {
   double seconds = 0, waitedSeconds = 0;
   /// In the order of the graph's memories.
   std::vector<LaneTraffic> memories = {};
-  /// Room for what waits in the first memory, with addresses that are multiples of its alignment.
-  uint64_t roomBytes = 0;
 
   /// Of all memories together.
   LaneTraffic sum() const;
@@ -40,16 +42,23 @@ double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan);
 
 /// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
 /// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
-/// writes over stored bytes, when they have left. `roomAlignment`: of the memory in which values wait, a power of two.
-LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment);
+/// writes over stored bytes, when they have left.
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan);
+/// Whether what waits has room: `roomBytes` of each memory, in the order of the graph's. Where rooms are fewer, the
+/// rest has none.
+bool fitsRooms(const StepGraph &graph, const FittedSchedule &plan, std::span<const uint64_t> roomBytes);
 
-/// The step with loads for some of its operations in place of what runs again, for different prices of a load: from
-/// where copies pass unseen to where all wait for them. Their schedules have the numbers of `graph`.
+/// The step with loads from the first memory for some of its operations in place of what runs again, for different
+/// prices of a load: from where copies pass unseen to where all wait for them. Their schedules have the numbers of
+/// `graph`.
 std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph);
 /// One of those without the loads that save the least time for their bytes, of those that `plan` has: what is left is
 /// stored in at most `roomBytes`.
 StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const FittedSchedule &plan,
                         uint64_t roomBytes);
+/// One of those with loads from the second memory for all but what `plan` loads after the shortest time: that takes at
+/// most `roomBytes` of the first.
+StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint64_t roomBytes);
 
 /// No plan with the operations, loads and stores of `plan` takes less time, in whatever order loads stand.
 double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan);
@@ -65,9 +74,9 @@ std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedS
 std::optional<PackedPlan> findPrefetched(const StepGraph &graph, const FittedSchedule &plan, uint64_t budgetBytes,
                                          const PackingOptions &options, double mostSeconds);
 
-/// Of a step's plans within the budget that need no more than `roomBytes` of the other memory the one whose lanes take
-/// the least time, loads moved up; nothing if none takes less than `mostSeconds`. More bytes of either never cost time.
-std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, uint64_t roomBytes,
-                                           uint64_t roomAlignment, const PackingOptions &options, double mostSeconds);
+/// Of a step's plans within the budget that need no more than `roomBytes` of each other memory the one whose lanes take
+/// the least time, loads moved up; nothing if none takes less than `mostSeconds`. More bytes of any never cost time.
+std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetBytes, std::span<const uint64_t> roomBytes,
+                                           const PackingOptions &options, double mostSeconds);
 
 } // namespace lowtide::solve

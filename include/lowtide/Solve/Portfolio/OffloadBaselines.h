@@ -34,12 +34,11 @@ inline constexpr std::array<const char *, 6> offloadStrategyNames = {
 class OffloadBaselines {
 public:
   /// `whole`: the plan without recomputation, whose order and loops these plans keep. The graph outlives this.
-  OffloadBaselines(const StepGraph &graph, const FittedSchedule &whole, uint64_t roomAlignment,
-                   const PackingOptions &packing);
+  OffloadBaselines(const StepGraph &graph, const FittedSchedule &whole, const PackingOptions &packing);
 
-  /// The cheapest plan of a strategy that stores, loads moved up, in `budgetBytes` of the device and `roomBytes` of the
-  /// other memory; nothing if it has none that takes less than `mostSeconds`.
-  std::optional<PackedPlan> find(OffloadStrategy strategy, uint64_t budgetBytes, uint64_t roomBytes,
+  /// The cheapest plan of a strategy that stores in the first memory, loads moved up, in `budgetBytes` of the device
+  /// and `roomBytes` of the memories; nothing if it has none that takes less than `mostSeconds`.
+  std::optional<PackedPlan> find(OffloadStrategy strategy, uint64_t budgetBytes, std::span<const uint64_t> roomBytes,
                                  double mostSeconds) const;
 
 private:
@@ -60,7 +59,6 @@ private:
   /// Its loops as plain operations.
   const StepGraph plain;
   const FittedSchedule whole;
-  const uint64_t roomAlignment;
   const PackingOptions packing;
   /// In the order in which they are made.
   std::vector<Waiting> waiting;

@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace lowtide::solve {
 
@@ -26,9 +29,7 @@ constexpr Exponents turns[] = {{0.5, 0}, {0, 1}, {1, 1}, {0, 0}, {0.5, 0.5}, {1,
 
 } // namespace
 
-void EjectionSearch::throwOut(uint32_t buffer) {
-  byBegin.erase(buffer, offsets[buffer]);
-  byEnd.erase(buffer, getEnd(buffer));
+void EjectionSearch::wait(uint32_t buffer) {
   price[buffer] += weight[buffer];
   (buffers[buffer].bytes < smallest ? later : waiting).push_back(buffer);
 }
@@ -47,85 +48,100 @@ uint32_t EjectionSearch::takeWaiting() {
   return buffer;
 }
 
-bool EjectionSearch::insert(uint32_t buffer) {
+template <bool hasFixed> bool EjectionSearch::insertAmong(uint32_t buffer) {
   const uint64_t size = buffers[buffer].bytes, highest = capacity - size;
-  const size_t count = byEnd.listMeeting(buffer, found);
-  if (ends.size() <= count) {
-    ends.resize(buffers.size() + 1);
-    begins.resize(buffers.size() + 1);
-  }
-  auto countFixed = [&](std::vector<uint32_t> &sums) {
-    sums.assign(1, 0);
-    for (size_t i = 0; i < count; ++i)
-      sums.push_back(sums.back() + isFixed(found[i]));
-  };
-  for (size_t i = 0; i < count; ++i)
-    ends[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
-  if (!fixed.empty())
-    countFixed(fixedEnds);
-  byBegin.listMeeting(buffer, found);
-  for (size_t i = 0; i < count; ++i)
-    begins[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
-  if (!fixed.empty())
-    countFixed(fixedBegins);
+  const size_t count =
+      byBegin.listMeeting<true>(buffer, begins.keys.data(), begins.prices.data(), begins.numbers.data());
+  byEnd.listMeeting<hasFixed>(buffer, ends.keys.data(), ends.prices.data(), ends.numbers.data());
+  begins.addUp(count);
+  ends.addUp(count);
   spent += byBegin.size() + 12 * count + 1;
-  // After the last one, where no candidate comes.
-  begins[count].begin = ends[count].end = UINT64_MAX;
-
+  const uint64_t *const beginAt = begins.keys.data(), *const endAt = ends.keys.data();
+  const double *const beginPrices = begins.prices.data(), *const endPrices = ends.prices.data();
+  // Of how many the candidate's end is above the first byte, and the candidate above the last; of these, fixed ones.
+  size_t begun = 0, ended = 0, begunFixed = 0, endedFixed = 0;
   uint64_t chosen = 0, chosenGap = UINT64_MAX;
-  double chosenPrice = 0, begun = 0, ended = 0;
+  double chosenPrice = std::numeric_limits<double>::infinity();
   bool isChosenFree = true;
-  const Occupant *nextBegin = begins.data(), *nextEnd = ends.data();
   size_t equals = 0;
-  uint64_t floor = 0; // the highest end of those that begin below the candidate's end
   auto consider = [&](uint64_t at) {
-    for (; nextBegin->begin < at + size; ++nextBegin) {
-      begun += nextBegin->price;
-      floor = std::max(floor, nextBegin->end);
-    }
-    for (; nextEnd->end <= at; ++nextEnd)
-      ended += nextEnd->price;
-    const ptrdiff_t begunCount = nextBegin - begins.data(), endedCount = nextEnd - ends.data();
-    if (!fixed.empty() && fixedBegins[begunCount] != fixedEnds[endedCount])
-      return;
     // Everyone who ends by `at` has begun: nothing stands there when as many have begun as ended.
-    const bool isFree = begunCount == endedCount;
-    const double cost = isFree ? 0 : begun - ended;
-    const uint64_t gap = isFree ? std::min(nextBegin->begin, capacity) - floor : 0;
-    const bool first = equals == 0;
-    if (first || cost < chosenPrice || (cost == chosenPrice && isFree >= isChosenFree && gap < chosenGap)) {
+    const bool isFree = begun == ended;
+    const double cost = isFree ? 0 : beginPrices[begun] - endPrices[ended];
+    if (!(cost <= chosenPrice) || (hasFixed && begunFixed != endedFixed))
+      return;
+    // Free bytes end where the next one begins; they begin where the last one has ended.
+    const uint64_t floor = ended ? endAt[ended - 1] : 0;
+    const uint64_t gap = isFree ? std::min(beginAt[begun], capacity) - floor : 0;
+    if (cost < chosenPrice || (isFree >= isChosenFree && gap < chosenGap)) {
       chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1, isChosenFree = isFree;
-    } else if (cost == chosenPrice && isFree == isChosenFree && gap == chosenGap && random() % ++equals == 0) {
+    } else if (isFree == isChosenFree && gap == chosenGap && random() % ++equals == 0) {
       chosen = at;
     }
   };
   // At the bottom, directly above somebody, directly below, and at the top: the two lists, merged.
+  for (; beginAt[begun] < size; ++begun)
+    begunFixed += hasFixed && isFixed(begins.numbers[begun]);
   consider(0);
+  // Which of both comes next, an end or a begin, cannot be predicted: no branch depends on it. At one place whoever
+  // ends there is passed first, then it is considered, then whoever begins directly above it is passed.
   uint64_t last = 0;
-  const Occupant *above = ends.data(), *below = begins.data();
-  while (below->begin < size)
-    ++below;
   for (;;) {
-    const uint64_t at = std::min(above->end, below->begin - size);
+    const uint64_t above = endAt[ended], below = beginAt[begun] - size, at = std::min(above, below);
     if (at > highest)
       break;
-    above += above->end == at;
-    below += below->begin - size == at;
-    if (at != last)
-      consider(last = at);
+    const bool isEnd = above <= below;
+    if constexpr (hasFixed)
+      endedFixed += isEnd && isFixed(ends.numbers[ended]);
+    ended += isEnd;
+    const bool isPassed = endAt[ended] != at;
+    if (isPassed & (at != last) & ((begun == ended) | (beginPrices[begun] - endPrices[ended] <= chosenPrice)))
+      consider(at);
+    last = isPassed ? at : last;
+    if constexpr (hasFixed)
+      begunFixed += !isEnd && isFixed(begins.numbers[begun]);
+    begun += !isEnd;
   }
-  if (highest != last)
+  if (last != highest)
     consider(highest);
   if (equals == 0)
     return false;
+  // The first of those who give way leaves its place in the lists to the buffer.
+  std::optional<uint32_t> first;
   if (!isChosenFree)
-    for (size_t i = 0; i < count && offsets[found[i]] < chosen + size; ++i)
-      if (chosen < getEnd(found[i]))
-        throwOut(found[i]);
+    for (size_t i = 0; i < count && beginAt[i] < chosen + size; ++i) {
+      const uint32_t other = begins.numbers[i];
+      if (chosen >= getEnd(other))
+        continue;
+      if (first) {
+        byBegin.erase(other, offsets[other]);
+        byEnd.erase(other, getEnd(other));
+      }
+      first = first.value_or(other);
+      wait(other);
+    }
   offsets[buffer] = chosen;
-  byBegin.insert(buffer, chosen);
-  byEnd.insert(buffer, chosen + size);
+  if (!first) {
+    stand(buffer);
+    return true;
+  }
+  byBegin.replace(*first, offsets[*first], buffer, chosen, price[buffer]);
+  byEnd.replace(*first, getEnd(*first), buffer, chosen + size, price[buffer]);
   return true;
+}
+
+void EjectionSearch::Sorted::addUp(size_t count) {
+  double sum = 0;
+  for (double &each : std::span(prices).first(count))
+    sum += std::exchange(each, sum);
+  // After the last one no candidate comes.
+  keys[count] = UINT64_MAX;
+  prices[count] = sum;
+}
+
+void EjectionSearch::stand(uint32_t buffer) {
+  byBegin.insert(buffer, offsets[buffer], price[buffer]);
+  byEnd.insert(buffer, getEnd(buffer), price[buffer]);
 }
 
 bool EjectionSearch::run(uint64_t effort) {
@@ -137,16 +153,14 @@ bool EjectionSearch::run(uint64_t effort) {
   spent = 0;
   for (uint32_t i = 0; i < buffers.size(); ++i)
     if (isFixed(i)) {
-      byBegin.insert(i, offsets[i]);
-      byEnd.insert(i, getEnd(i));
+      stand(i);
     } else if (buffers[i].bytes < smallest) {
       later.push_back(i);
     } else if (getEnd(i) > capacity) {
       waiting.push_back(i);
       price[i] += weight[i];
     } else {
-      byBegin.insert(i, offsets[i]);
-      byEnd.insert(i, getEnd(i));
+      stand(i);
     }
   while (!waiting.empty() || !later.empty()) {
     if (spent >= effort)

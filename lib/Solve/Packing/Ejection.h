@@ -25,7 +25,8 @@ class EjectionSearch {
 public:
   /// Sizes are multiples of the alignment and not 0; `degrees[i]` buffers are alive together with buffer i.
   EjectionSearch(std::span<const Buffer> buffers, std::span<const uint32_t> degrees, uint64_t seed)
-      : buffers(buffers), degrees(degrees), random(seed), byBegin(buffers), byEnd(buffers) {}
+      : buffers(buffers), degrees(degrees), random(seed), byBegin(buffers), byEnd(buffers), begins(buffers.size() + 1),
+        ends(buffers.size() + 1) {}
 
   /// Those for which this is not 0 are never moved: they have places below every `capacity`, and none overlap. None at
   /// first.
@@ -43,14 +44,12 @@ private:
   bool run(uint64_t effort);
   /// Where `buffer` goes at the least price; those who stand there are thrown out. False if fixed ones stand
   /// everywhere.
-  bool insert(uint32_t buffer);
-  void throwOut(uint32_t buffer);
+  bool insert(uint32_t buffer) { return fixed.empty() ? insertAmong<false>(buffer) : insertAmong<true>(buffer); }
+  template <bool hasFixed> bool insertAmong(uint32_t buffer);
+  void stand(uint32_t buffer);
+  /// Lets a buffer that no list has any more wait.
+  void wait(uint32_t buffer);
   uint32_t takeWaiting();
-
-  struct Occupant {
-    uint64_t begin, end;
-    double price;
-  };
 
   bool isFixed(uint32_t buffer) const { return !fixed.empty() && fixed[buffer]; }
   uint64_t getEnd(uint32_t buffer) const { return offsets[buffer] + buffers[buffer].bytes; }
@@ -66,11 +65,19 @@ private:
   StandingList byBegin, byEnd;
   /// Buffers without a place: large ones, and small ones, whose turn comes later.
   std::vector<uint32_t> waiting, later;
-  // Scratch of `insert`.
-  std::vector<uint32_t> found;
-  std::vector<Occupant> begins, ends;
-  /// How many fixed ones are among the first i of `begins` and of `ends`.
-  std::vector<uint32_t> fixedBegins, fixedEnds;
+  /// Buffers in order of a key; as many as a search meets, and one more.
+  struct Sorted {
+    explicit Sorted(size_t size) : keys(size), prices(size), numbers(size) {}
+
+    /// Makes each of the first `count` prices the sum of those before it.
+    void addUp(size_t count);
+
+    std::vector<uint64_t> keys;
+    std::vector<double> prices;
+    std::vector<uint32_t> numbers;
+  };
+  /// Scratch of `insert`: who meets a buffer, by first and by last bytes; these without numbers where none is fixed.
+  Sorted begins, ends;
 };
 
 } // namespace lowtide::solve

@@ -12,51 +12,89 @@
 
 namespace lowtide::solve {
 
-/// Buffers in order of a key, their first or last byte. Keeping the order costs a move of memory per change, which is
-/// far less than sorting those who meet a buffer whenever it asks.
+/// Buffers in order of a key, their first or last byte, with the price of throwing each out. Keeping the order costs a
+/// move of memory per change, which is far less than sorting those who meet a buffer whenever it asks.
 class StandingList {
 public:
   explicit StandingList(std::span<const Buffer> buffers) : buffers(buffers) {}
 
   void clear() {
-    keys.clear();
+    occupants.clear();
     order.clear();
     lives.clear();
   }
   size_t size() const { return order.size(); }
 
-  void insert(uint32_t buffer, uint64_t key) {
-    const ptrdiff_t at = std::upper_bound(keys.begin(), keys.end(), key) - keys.begin();
-    keys.insert(keys.begin() + at, key);
+  void insert(uint32_t buffer, uint64_t key, double price) {
+    const ptrdiff_t at = findAfter(key);
+    occupants.insert(occupants.begin() + at, {key, price});
     order.insert(order.begin() + at, buffer);
     lives.insert(lives.begin() + at, {buffers[buffer].begin, buffers[buffer].end});
   }
 
   void erase(uint32_t buffer, uint64_t key) {
-    const ptrdiff_t from = std::lower_bound(keys.begin(), keys.end(), key) - keys.begin();
-    const ptrdiff_t at = std::find(order.begin() + from, order.end(), buffer) - order.begin();
-    keys.erase(keys.begin() + at);
+    const ptrdiff_t at = find(buffer, key);
+    occupants.erase(occupants.begin() + at);
     order.erase(order.begin() + at);
     lives.erase(lives.begin() + at);
   }
 
-  /// Those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many. `found` grows as needed.
-  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found) const {
-    if (found.size() < order.size())
-      found.resize(order.size());
+  /// Erases one and inserts another: what lies between both is all that moves.
+  void replace(uint32_t old, uint64_t oldKey, uint32_t buffer, uint64_t key, double price) {
+    const ptrdiff_t from = find(old, oldKey), after = findAfter(key), to = after > from ? after - 1 : after;
+    moveWithin(occupants, from, to) = {key, price};
+    moveWithin(order, from, to) = buffer;
+    moveWithin(lives, from, to) = {buffers[buffer].begin, buffers[buffer].end};
+  }
+
+  /// Those who meet `buffer`, in order: `keys[0]`, `prices[0]`, … and, where asked for, their numbers, as `numbers[0]`,
+  /// …; how many. There is room for one more than all buffers.
+  template <bool withNumbers>
+  size_t listMeeting(uint32_t buffer, uint64_t *keys, double *prices, uint32_t *numbers) const {
     const uint32_t begin = buffers[buffer].begin, end = buffers[buffer].end;
+    // What is written might be any of these, for all that is known of its address: they are read once.
+    const Occupant *from = occupants.data();
+    const uint32_t *number = order.data();
+    const Life *life = lives.data();
     size_t count = 0;
-    // Without a branch that cannot be predicted.
-    for (size_t at = 0; at < order.size(); ++at) {
-      found[count] = order[at];
-      count += unsigned(lives[at].begin < end) & unsigned(begin < lives[at].end);
+    // Without a branch that cannot be predicted. Differences of time have a sign.
+    for (const Life *last = life + lives.size(); life != last; ++life, ++from, ++number) {
+      keys[count] = from->key;
+      prices[count] = from->price;
+      if constexpr (withNumbers)
+        numbers[count] = *number;
+      count += ((life->begin - end) & (begin - life->end)) >> 31;
     }
     return count;
   }
 
 private:
+  struct Occupant {
+    uint64_t key;
+    double price;
+  };
+
+  /// Where those with larger keys begin.
+  ptrdiff_t findAfter(uint64_t key) const {
+    return std::ranges::upper_bound(occupants, key, {}, &Occupant::key) - occupants.begin();
+  }
+
+  ptrdiff_t find(uint32_t buffer, uint64_t key) const {
+    const ptrdiff_t from = std::ranges::lower_bound(occupants, key, {}, &Occupant::key) - occupants.begin();
+    return std::find(order.begin() + from, order.end(), buffer) - order.begin();
+  }
+
+  /// Moves what lies after `from`, up to `to`, or before it, to make room there.
+  template <typename T> static T &moveWithin(std::vector<T> &all, ptrdiff_t from, ptrdiff_t to) {
+    if (from < to)
+      std::move(all.begin() + from + 1, all.begin() + to + 1, all.begin() + from);
+    else
+      std::move_backward(all.begin() + to, all.begin() + from, all.begin() + from + 1);
+    return all[size_t(to)];
+  }
+
   std::span<const Buffer> buffers;
-  std::vector<uint64_t> keys;
+  std::vector<Occupant> occupants;
   std::vector<uint32_t> order;
   /// When each of `order` is alive: to fetch that from all over the buffers takes longer than to compare it.
   struct Life {

@@ -19,10 +19,12 @@
 #include "OccupiedRanges.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -491,31 +493,64 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
   return restoreOrder(packSorted(sorted, options), order, buffers.size());
 }
 
-Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options) {
+namespace {
+
+/// Packings that were found last, up to so many buffers of theirs together.
+class KnownPackings {
+public:
+  std::optional<Packing> find(uint64_t hash, std::span<const Buffer> sorted, const PackingOptions &options) {
+    const std::scoped_lock lock(mutex);
+    for (const Known &each : known)
+      if (each.hash == hash && each.options == options && std::ranges::equal(each.sorted, sorted))
+        return each.packing;
+    return std::nullopt;
+  }
+
+  void keep(uint64_t hash, std::vector<Buffer> sorted, const PackingOptions &options, const Packing &packing) {
+    const std::scoped_lock lock(mutex);
+    count += sorted.size() + own;
+    known.push_front({hash, std::move(sorted), options, packing});
+    for (; count > mostKept; known.pop_back())
+      count -= known.back().sorted.size() + own;
+  }
+
+private:
   struct Known {
+    uint64_t hash;
     std::vector<Buffer> sorted;
     PackingOptions options;
     Packing packing;
   };
-  constexpr size_t mostKnown = 32;
-  static std::mutex mutex;
-  static std::deque<Known> known; // the last one first
+  /// Each counts as so many buffers more than it has.
+  static constexpr size_t mostKept = 500'000, own = 256;
+
+  std::mutex mutex;
+  std::deque<Known> known; // the last one first
+  /// What all of them take, in buffers.
+  size_t count = 0;
+};
+
+uint64_t hashBuffers(std::span<const Buffer> buffers) {
+  uint64_t hash = buffers.size();
+  for (const Buffer &buffer : buffers)
+    for (uint64_t part : {buffer.bytes, uint64_t(buffer.begin) << 32 | buffer.end})
+      hash = (std::rotl(hash, 23) ^ part) * 0x9e3779b97f4a7c15;
+  return hash;
+}
+
+} // namespace
+
+Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options) {
+  static KnownPackings known;
   std::vector<uint32_t> order;
   std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
-  {
-    const std::scoped_lock lock(mutex);
-    for (const Known &each : known)
-      if (each.options == options && each.sorted == sorted)
-        return restoreOrder(each.packing, order, buffers.size());
-  }
+  const uint64_t hash = hashBuffers(sorted);
+  if (std::optional<Packing> packing = known.find(hash, sorted, options))
+    return restoreOrder(std::move(*packing), order, buffers.size());
   Packing packing = packSorted(sorted, options);
   // What is placed by time alone is placed faster than it is kept.
-  if (sorted.size() <= mostBuffers) {
-    const std::scoped_lock lock(mutex);
-    known.push_front({std::move(sorted), options, packing});
-    if (known.size() > mostKnown)
-      known.pop_back();
-  }
+  if (sorted.size() <= mostBuffers)
+    known.keep(hash, std::move(sorted), options, packing);
   return restoreOrder(std::move(packing), order, buffers.size());
 }
 

@@ -53,7 +53,7 @@ uint64_t countRoom(const StepGraph &graph, std::span<const Stay> stays, uint32_t
     return 0;
   PackingOptions options;
   options.alignment = graph.memories[memory].alignment;
-  return pack(buffers, options.getQuick()).arenaBytes;
+  return packOnce(buffers, options.getQuick()).arenaBytes;
 }
 
 /// Seconds of every operation of the schedule; a loop's are those of its rounds as planned.

@@ -20,7 +20,7 @@ static PackingOptions getQuick(const StepGraph &graph, const PackingOptions &opt
 }
 
 static PackedPlan packAs(const StepGraph &graph, FittedSchedule plan, bool isReordered, const PackingOptions &options) {
-  const Packing packing = pack(listBuffers(graph, plan), options);
+  const Packing packing = packOnce(listBuffers(graph, plan), options);
   return {std::move(plan), packing.arenaBytes, packing.boundBytes, isReordered};
 }
 

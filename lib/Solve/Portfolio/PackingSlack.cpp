@@ -102,7 +102,7 @@ std::optional<PackedPlan> findPlanWithSlack(const StepGraph &graph, const Packed
     std::optional<FittedSchedule> plan = search.draw(peakBytes, /*isAnew=*/i % 2 == 0);
     if (!plan || plan->timeline.seconds < leastSeconds || plan->timeline.seconds > bestSeconds)
       continue;
-    Packing packing = pack(listBuffers(graph, *plan), options);
+    Packing packing = packOnce(listBuffers(graph, *plan), options);
     --packings;
     PackedPlan drawn{std::move(*plan), packing.arenaBytes, packing.boundBytes, true};
     if (!drawn.isNear() || drawn.arenaBytes >= packed.arenaBytes)

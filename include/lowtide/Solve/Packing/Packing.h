@@ -85,8 +85,9 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// plan that is made of it take equally many bytes. Less nearness finds no lower arena.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});
 
-/// What `pack` returns, found once for the last few problems that this was asked for: passes pack a step to know its
-/// arena, and pack the same step again to place it. From any thread.
+/// What `pack` returns, found once for the last problems that this was asked for, some thousands of buffers each:
+/// searches come to one schedule on several ways, and passes pack a step to know its arena and again to place it. From
+/// any thread.
 Packing packOnce(std::span<const Buffer> buffers, const PackingOptions &options = {});
 
 /// Whether `pack` sees the same in both: equally many buffers of the same sizes that meet in the same way.

@@ -86,10 +86,22 @@ static void warnOfFolded(ModelView &file, const std::vector<std::string> &module
                            {"export in training form", remedy.str()}}});
 }
 
-void lowtide::reportFoldedNorms(ModelView &file, std::vector<std::string> modules, StringRef remedy) {
+/// The module of the running statistics that the node's note reads: its scope names the module of the caller where the
+/// exporter put code in place of a block with a mode. Statistics that belong to no module tell none.
+static std::string findNormModule(const NodeProto &node, const Signature &signature) {
+  for (const std::string &operand : findProgramOperands(node)) {
+    const SignatureEntry *entry = signature.findPlaceholder(operand);
+    if (entry && leafOf(entry->target) == "running_mean" && !moduleOf(entry->target).empty())
+      return moduleOf(entry->target).str();
+  }
+  return findModulePath(node).value_or("");
+}
+
+void lowtide::reportFoldedNorms(ModelView &file, const Signature &signature, std::vector<std::string> modules,
+                                StringRef remedy) {
   for (const NodeProto &node : file.getModel().graph().node())
     if (isLayer(node) && StringRef(findProgramOperator(node)).contains("batch_norm"))
-      insert(modules, findModulePath(node).value_or(""));
+      insert(modules, findNormModule(node, signature));
   warnOfFolded(file, modules, remedy);
 }
 

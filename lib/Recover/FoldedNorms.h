@@ -13,6 +13,7 @@
 namespace lowtide {
 
 class ModelView;
+class Signature;
 
 /// Batch norms that a cleaner folded into the layer before.
 struct FoldedNorms {
@@ -29,7 +30,8 @@ FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
 void reportFoldedNorms(ModelView &file);
 /// Warns about `modules`, batch norms that are gone from a file with the program's signature, and about those of which
 /// one call of several is gone: a layer's notes are a batch norm's then.
-void reportFoldedNorms(ModelView &file, std::vector<std::string> modules, llvm::StringRef remedy);
+void reportFoldedNorms(ModelView &file, const Signature &signature, std::vector<std::string> modules,
+                       llvm::StringRef remedy);
 
 } // namespace lowtide
 

@@ -501,7 +501,7 @@ void SignatureClassifier::reportFoldedBatchNorms() {
       modules.push_back(module);
   }
   foldedNorms.insert(modules.begin(), modules.end());
-  reportFoldedNorms(file, {modules.begin(), modules.end()},
+  reportFoldedNorms(file, signature, {modules.begin(), modules.end()},
                     "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)");
 }
 

@@ -228,6 +228,27 @@ TEST(Meaning, ACallOfABatchNormThatIsGoneIsSaid) {
   EXPECT_THAT(say("conv2d.default"), Not(HasSubstr("folded")));
 }
 
+TEST(Meaning, AFoldedNormIsCalledAfterItsStatistics) {
+  // In a block without gradients a node's scope is the module that has the block.
+  auto say = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,1,3,3] x) => (float[2,1,3,2] y) <float[1,1,1,2] "t.c.weight" = {2, 3}, float[1] "t.c.bias" = {1}> {
+        y = Conv(x, "t.c.weight", "t.c.bias")
+      })");
+    setSignature(model, {"t.c.weight", "t.c.bias", "t.n.weight", "t.n.bias"},
+                 "b_t_n_running_mean: BUFFER target='t.n.running_mean'\n");
+    setOrigin(model, 0, "t");
+    setOperation(model, 0, "batch_norm", 1, "_native_batch_norm_legit_no_training.default", operands);
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("%conv2d, %p_t_n_weight, %p_t_n_bias, %b_t_n_running_mean"),
+              HasSubstr("1 batch normalization was folded into the layers before and cannot be trained: t.n\n"));
+  // One whose statistics no entry names stays with its module.
+  EXPECT_THAT(say("%conv2d, %getattr_1, %getattr_2, %getattr_3"),
+              HasSubstr("2 batch normalizations were folded into the layers before and cannot be trained: t.n, t\n"));
+}
+
 TEST(Meaning, LengthsOfCosinesAreBoundedWithTheirGradients) {
   // The current exporter bounds each length; the note keeps that it was a copy, bounded in place.
   auto make = [](const std::string &operation, const std::string &operands) {

@@ -202,8 +202,11 @@ static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const 
     if (entry->target != node.input(1))
       gone.push_back(entry);
   }
-  // Under another name, it is the only one that the rule could have dropped.
-  return isWithoutBias(node) && gone.size() == 1 ? gone.front() : nullptr;
+  // Under another name, it is the only one that the rule could have dropped, unless the program has another weight
+  // here, which the exporter merged with the one that the node reads.
+  const SignatureEntry *weight = signature.findTarget(node.input(1));
+  const bool isMerged = weight && !is_contained(findProgramOperands(node), weight->placeholder);
+  return isWithoutBias(node) && !isMerged && gone.size() == 1 ? gone.front() : nullptr;
 }
 
 static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {

@@ -45,6 +45,29 @@ TEST(Merged, MergedLayersAreTakenApart) {
   EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
 }
 
+TEST(Merged, AMergedWeightIsNoBias) {
+  // The exporter writes zeros for the bias that a convolution lacks and drops them: in the second, the only parameter
+  // that is gone is the weight, which began as zeros like the first one's.
+  auto make = [](const std::string &weight) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2,3,3] x) => (float[2,2,3,3] y) <float[2,2,1,1] "a.weight" = {0, 0, 0, 0}> {
+        h = Conv(x, "a.weight")
+        y = Conv(h, "a.weight")
+      })");
+    setSignature(model, {"a.weight", "b.kernel", "b.offset"});
+    setOperation(model, 0, "conv2d", 1, "conv2d.default", "%x, %p_a_weight, None");
+    setOperation(model, 1, "conv2d_1", 1, "conv2d.default", "%conv2d, " + weight);
+    for (int node : {0, 1})
+      setNote(model, node, "pkg.onnxscript.rewriter.rule_name", "RemoveOptionalBiasFromConv");
+    return classify(model);
+  };
+  Classified merged = make("%p_b_kernel, None");
+  EXPECT_THAT(merged.names(InitializerRole::Parameter), testing::UnorderedElementsAre("a.weight", "b.kernel"));
+  // Of the weight that the node reads, what is gone is the bias.
+  EXPECT_THAT(make("%p_a_weight, %p_b_offset").values["b.offset"], ElementsAre(0, 0));
+}
+
 TEST(Merged, ANodeWithoutNotesIsOfTheModuleThatReadsIt) {
   // Attention takes its bias apart for queries and keys, by a node that a rule of the exporter wrote.
   auto make = [](const std::string &moduleOfKeys) {

@@ -222,6 +222,40 @@ TEST(RecoverFunctions, LayersThatReadZerosAreTheirBias) {
     EXPECT_THAT(other.messages, HasSubstr("is in the file twice"));
 }
 
+TEST(RecoverFunctions, LengthsOfRowsAreComputedWithoutNotes) {
+  // What `F.normalize(w)` divides by, as the TorchScript exporter evaluates it: a row of 3 and 4, one of 1, 2 and 2.
+  auto find = [](const std::string &values, const std::string &dims = "2,1") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 17]>
+      g (float[4,3] x) => (float[4,2] y) <float[2,3] "m.w" = {3, 0, 4, 1, 2, 2}, float[)" +
+                                  dims + R"(] n = )" + values + R"(> {
+        e = Constant<value = float {1e-12}>()
+        b = Clip(n, e)
+        u = Div("m.w", b)
+        t = Transpose<perm = [1, 0]>(u)
+        y = MatMul(x, t)
+      })");
+    ::onnx::GraphProto &graph = *model.mutable_graph();
+    graph.mutable_initializer(1)->set_name("onnx::Clip_37");
+    graph.mutable_node(1)->set_input(0, "onnx::Clip_37");
+    for (::onnx::NodeProto &node : *graph.mutable_node())
+      node.set_name("/m/" + node.op_type());
+    return classify(model);
+  };
+  for (const char *values : {"{5, 3}", "{7, 5}", "{25, 9}"}) { // lengths, sizes, squares
+    Classified result = find(values);
+    EXPECT_EQ(result.messages, "") << values;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("m.w"));
+    EXPECT_THAT(result.replaced, ElementsAre(testing::Pair("onnx::Clip_37", ElementsAre("onnx::Clip_37"))));
+  }
+  // The length of all, which is no number of few digits.
+  EXPECT_THAT(find("{5.8309517}", "1,1").names(InitializerRole::Parameter), ElementsAre("m.w"));
+  EXPECT_THAT(find("{12}", "1,1").replaced, testing::IsEmpty()); // the sum, or a constant
+  // Other numbers; one row's; equal ones.
+  for (auto [values, dims] : {std::pair("{5, 3.001}", "2,1"), {"{5, 4}", "2,1"}, {"{5, 5}", "2,1"}})
+    EXPECT_THAT(find(values, dims).messages, HasSubstr("onnx::Clip_37")) << values;
+}
+
 TEST(Unfold, MovedElementsOfALivingParameterAreTakenFromIt) {
   // `x @ w + (x * w[…])`: what is evaluated holds elements of `w` in other places, some of them twice.
   auto make = [](const std::string &name, const std::string &values, const std::string &weights = "1, 2, 3, 4") {

@@ -94,8 +94,8 @@ std::string ProgramNames::find(const NodeProto &node, int operand) const {
   for (auto [i, input] : enumerate(node.input()))
     if (!input.empty() && !integers.contains(input))
       values.push_back(int(i));
-  if (values.size() == operands.size())
-    return operands[size_t(llvm::find(values, operand) - values.begin()) % operands.size()];
+  if (auto at = llvm::find(values, operand); at != values.end() && values.size() == operands.size())
+    return operands[size_t(at - values.begin())];
   // One node of several that an operation became.
   if (is_contained(operands, value))
     return value.str();

@@ -45,6 +45,32 @@ TEST(Merged, MergedLayersAreTakenApart) {
   EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
 }
 
+TEST(Merged, AShapeIsNoOperand) {
+  // A shape that was evaluated is read next to a value with another name (`split_split_0` is the program's `getitem`):
+  // nothing of the parameter is read there, but what was evaluated of floats under a lost name may be the parameter's.
+  auto find = [](bool isShape) {
+    ModelProto model = makeMergedLayers();
+    ::onnx::GraphProto &graph = *model.mutable_graph();
+    ::onnx::TensorProto &tensor = *graph.add_initializer();
+    tensor.set_name("val_3");
+    tensor.add_dims(2);
+    tensor.set_data_type(isShape ? ::onnx::TensorProto::INT64 : ::onnx::TensorProto::FLOAT);
+    for (int size : {2, 2})
+      isShape ? tensor.add_int64_data(size) : tensor.add_float_data(float(size));
+    ::onnx::NodeProto &node = *graph.add_node();
+    node.set_op_type(isShape ? "Reshape" : "Mul");
+    for (const char *input : {"y", "val_3"})
+      node.add_input(input);
+    node.add_output("view");
+    graph.mutable_output(0)->set_name("view");
+    setOrigin(model, 4, "b.1.fc", isShape ? "%getitem" : "%y, %getitem");
+    setFoldedFrom(model, "val_3", "['val_1', 'val_2']");
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(find(true), testing::Contains("b.1.fc.weight"));
+  EXPECT_THAT(find(false), testing::Not(testing::Contains("b.1.fc.weight")));
+}
+
 TEST(Merged, AMergedWeightIsNoBias) {
   // The exporter writes zeros for the bias that a convolution lacks and drops them: in the second, the only parameter
   // that is gone is the weight, which began as zeros like the first one's.

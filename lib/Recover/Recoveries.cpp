@@ -23,6 +23,7 @@
 #include "PoolDivisors.h"
 #include "RepeatedLayers.h"
 #include "ScatterMeans.h"
+#include "ScatterSums.h"
 #include "SignedDistances.h"
 #include "StraightThrough.h"
 #include "WrittenDropout.h"
@@ -212,6 +213,11 @@ static const Recovery operations[] = {
      "`scatter_reduce` with `mean` in notes",
      "a count of what was scattered, and the quotient",
      FindingKind::ScatterMeansRestored,
+     {}},
+    {rewrites<restoreScatterSums>,
+     "no notes; `ScatterElements` onto zeros, which is only added to something; of equal elements, to zeros",
+     "the sum of what meets at one place (`index_add`, and `scatter_add` below opset 16)",
+     {},
      {}},
     {restores<restorePoolDivisors>,
      "`divisor_override` in notes",

@@ -27,7 +27,7 @@ using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
-static bool isDetachName(StringRef name) { return operationName(name) == "detach"; }
+bool lowtide::isDetachName(StringRef name) { return operationName(name) == "detach"; }
 
 bool lowtide::isDetach(const NodeProto &node) {
   return node.op_type() == "Identity" && StringRef(findProgramOperator(node)).starts_with("aten.detach.");
@@ -265,56 +265,6 @@ static int findOperand(const NodeProto &node, ArrayRef<std::string> operands, St
   return found;
 }
 
-void lowtide::splitSteps(GraphProto &graph) {
-  StringMap<int> producers;
-  for (auto [i, node] : enumerate(graph.node()))
-    for (const std::string &output : node.output())
-      producers[output] = int(i);
-  std::map<int, std::vector<NodeProto>> added;
-  StringMap<std::string> stepOf; // by operation and value
-  auto isOwn = [](ArrayRef<std::string> operands, const NodeProto &step) {
-    // What the two operations read is the same, except that one of them detaches: one value by each name.
-    std::vector<std::string> own = findProgramOperands(step);
-    StringMap<StringRef> detachedAs;
-    return own.size() == operands.size() && int(own.size()) == step.input_size() &&
-           all_of(zip(own, operands), [&](auto pair) {
-             const auto &[a, b] = pair;
-             if (a == b)
-               return true;
-             auto stands = [&](StringRef name, StringRef value) {
-               return isDetachName(name) && detachedAs.try_emplace(name, value).first->second == value;
-             };
-             return stands(a, b) || stands(b, a);
-           });
-  };
-  for (NodeProto &node : *graph.mutable_node()) {
-    StringRef result = findProgramResult(node);
-    std::vector<std::string> operands = findProgramOperands(node);
-    if (result.empty() || none_of(operands, isDetachName))
-      continue;
-    for (std::string &input : *node.mutable_input()) {
-      auto producer = producers.find(input);
-      if (producer == producers.end())
-        continue;
-      const NodeProto &step = graph.node(producer->second);
-      StringRef other = findProgramResult(step);
-      if (other.empty() || other == result || is_contained(operands, other) || step.output_size() != 1 ||
-          !isOwn(operands, step))
-        continue;
-      auto [name, isNew] = stepOf.try_emplace((result + " " + input).str(), input + "@" + result.str());
-      if (isNew) {
-        NodeProto copy = step;
-        copy.set_name(step.name() + "@" + result.str());
-        copy.set_output(0, name->second);
-        *copy.mutable_metadata_props() = node.metadata_props();
-        added[producer->second].push_back(std::move(copy));
-      }
-      input = name->second;
-    }
-  }
-  insertAfter(graph, std::move(added));
-}
-
 std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
   std::vector<std::string> unknown;
   Signature signature(graph);
@@ -356,10 +306,14 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
       if (isPart || (integers.contains(input) && !is_contained(operands, input)))
         inner.insert(input);
     }
+    // Those that an operation before tells come first: one that is left is what no other operand is.
     SmallVector<StringRef> detached;
-    for (const std::string &operand : operands)
-      if (isDetachName(operand) && !produced.contains(operand) && !is_contained(detached, operand))
-        detached.push_back(operand);
+    auto isKnown = [&](StringRef name) { return sources.contains(name); };
+    for (bool first : {true, false})
+      for (const std::string &operand : operands)
+        if (isDetachName(operand) && !produced.contains(operand) && isKnown(operand) == first &&
+            !is_contained(detached, operand))
+          detached.push_back(operand);
     for (StringRef name : detached) {
       int operand = -1;
       if (initializers.contains(name)) {
@@ -378,7 +332,9 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
         operand = int(find(node.input(), known->second) - node.input().begin());
       bool isFirst = parts.empty();
       if (operand < 0 || operand == node.input_size())
-        operand = detached.size() == 1 ? findOperand(node, operands, name, inner, signature, initializers) : -1;
+        operand = count_if(detached, isKnown) + 1 == int(detached.size())
+                      ? findOperand(node, operands, name, inner, signature, initializers)
+                      : -1;
       if (operand < 0) {
         if (isFirst && !is_contained(unknown, name))
           unknown.push_back(name.str());

@@ -12,6 +12,8 @@
 
 namespace lowtide {
 
+/// Whether the program calls a value so (`detach_1`) that it detaches.
+bool isDetachName(llvm::StringRef name);
 /// Whether the exporter notes that `node` is the program's `detach`.
 bool isDetach(const ::onnx::NodeProto &node);
 

@@ -142,6 +142,64 @@ TEST(Meaning, OneValueIsDetachedByEachName) {
   EXPECT_EQ(nodes[4].input(1), "u");
 }
 
+/// What becomes of an operation `h` of `u · v` (`u`) and `u - p` (`d`), inputs and results of its nodes in order.
+static std::vector<std::string> readAs(const std::string &inputs, const std::string &operands) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x, float[3,2] v) => (float[3,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}> {
+      p = Mul(x, w)
+      u = Mul(p, v)
+      d = Sub(u, p)
+      h = Add()" + inputs + R"()
+      y = Mul(h, d)
+    })");
+  setSignature(model, {"w"});
+  setOperation(model, 0, "p", 3, "mul.Tensor", "%x, %p_w");
+  setOperation(model, 1, "u", 2, "mul.Tensor", "%p, %v");
+  setOperation(model, 2, "d", 2, "sub.Tensor", "%u, %p");
+  setOperation(model, 3, "h", 1, "add.Tensor", operands);
+  setOperation(model, 4, "y", 1, "mul.Tensor", "%h, %d");
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  std::vector<std::string> found;
+  for (const auto &node : file.getModel().graph().node())
+    if (node.op_type() == "Identity")
+      found.push_back(node.input(0) + " " + node.output(0));
+    else if (node.op_type() == "Add")
+      found.insert(found.end(), node.input().begin(), node.input().end());
+  return found;
+}
+
+TEST(Meaning, WhatStandsInItsPlaceIsDetached) {
+  // `(hard - p).detach() + p`: the difference is what is detached, and no step of the sum.
+  EXPECT_THAT(readAs("d, p", "%detach, %p"), testing::ElementsAre("d detach", "detach", "p"));
+  EXPECT_THAT(readAs("p, d", "%p, %detach"), testing::ElementsAre("d detach", "p", "detach"));
+  EXPECT_THAT(readAs("d, p", "%d, %p"), testing::ElementsAre("d", "p"));
+}
+
+TEST(Meaning, ADetachedValueThatIsKnownLeavesTheOther) {
+  // `a.detach() + v.detach()`, of which another operation reads the first one alone.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[3,2] u = {1, 2, 3, 4, 5, 6}> {
+      a = Mul(x, w)
+      v = Mul(x, u)
+      m = Neg(a)
+      s = Add(a, v)
+      y = Mul(s, m)
+    })");
+  setSignature(model, {"w", "u"});
+  setOperation(model, 0, "a", 2, "mul.Tensor", "%x, %p_w");
+  setOperation(model, 1, "v", 1, "mul.Tensor", "%x, %p_u");
+  setOperation(model, 2, "m", 1, "neg.default", "%detach");
+  setOperation(model, 3, "s", 1, "add.Tensor", "%detach, %detach_1");
+  setOperation(model, 4, "y", 1, "mul.Tensor", "%s, %m");
+  EXPECT_THAT(importModel(model).messages, Not(HasSubstr("gradients flow through")));
+}
+
 TEST(Meaning, WholeNumbersAreNotDetached) {
   auto say = [](const std::string &difference) {
     return importModel(parseModel(R"(

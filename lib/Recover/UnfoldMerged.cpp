@@ -212,6 +212,25 @@ std::vector<Merger> MergedNodes::findCopies(ArrayRef<Entry> vanished) const {
            std::equal(a.begin(), a.end(), b.begin(), [](auto &x, auto &y) { return x.first == y.first; });
   };
   std::vector<Merger> mergers;
+  // Several copies of one, as experts begin that were one layer.
+  for (const auto &[other, owners] : all) {
+    std::vector<const std::map<StringRef, Entry> *> instances;
+    for (const auto &[path, entries] : gone)
+      if (entries.size() >= 2 && isAlike(entries, all.find(path)->second) && isAlike(entries, owners) &&
+          differOnce(path, other))
+        instances.push_back(&entries);
+    if (gone.count(other) || instances.size() < 2)
+      continue;
+    Merger merger;
+    merger.numInstances = instances.size();
+    merger.way = wholeWay;
+    for (const auto &[rest, owner] : owners) {
+      merger.parameters.push_back({owner, {}});
+      for (const auto *instance : instances)
+        merger.parameters.back().second.push_back(instance->find(rest)->second);
+    }
+    mergers.push_back(std::move(merger));
+  }
   for (const auto &[path, entries] : gone) {
     if (entries.size() < 2 || !isAlike(entries, all.find(path)->second))
       continue;

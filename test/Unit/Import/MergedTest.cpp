@@ -45,6 +45,42 @@ TEST(Merged, MergedLayersAreTakenApart) {
   EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
 }
 
+TEST(Merged, SeveralCopiesOfOneModuleAreTakenApart) {
+  // Experts that were one layer each read the same: their results have names of their own where gates multiply them.
+  auto make = [](const std::string &third) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,1] p, float[2,1] q, float[2,1] r) => (float[2,2] y)
+        <float[2,2] "e.0.a.weight" = {1, 2, 3, 4}, float[2,2] "e.0.b.weight" = {5, 6, 7, 8}> {
+        linear = Gemm<transB = 1>(x, "e.0.a.weight")
+        relu = Relu(linear)
+        linear_1 = Gemm<transB = 1>(relu, "e.0.b.weight")
+        mul = Mul(p, linear_1)
+        mul_1 = Mul(q, linear_1)
+        mul_2 = Mul(r, linear_1)
+        y = Sum(mul, mul_1, mul_2)
+      })");
+    setSignature(model,
+                 {"e.0.a.weight", "e.0.b.weight", "e.1.a.weight", "e.1.b.weight", "e.2.a.weight", "e.2.b.weight"});
+    setOrigin(model, 0, "e.0.a", "%x, %p_e_0_a_weight");
+    setOrigin(model, 1, "e.0", "%linear");
+    setOrigin(model, 2, "e.0.b", "%relu, %p_e_0_b_weight");
+    setOrigin(model, 3, "", "%p, %linear_1");
+    setOrigin(model, 4, "", "%q, %linear_3");
+    setOrigin(model, 5, "", "%r, " + third);
+    return model;
+  };
+  Classified result = classify(make("%linear_5"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("e.0.a.weight", "e.0.b.weight", "e.1.a.weight", "e.1.b.weight",
+                                            "e.2.a.weight", "e.2.b.weight"));
+  EXPECT_THAT(result.values["e.2.b.weight"], ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: e.1.b.weight, e.2.b.weight"));
+  // Two names are two of the three.
+  EXPECT_THAT(classify(make("%linear_3")).names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("e.0.a.weight", "e.0.b.weight", "e.1.a.weight", "e.1.b.weight"));
+}
+
 TEST(Merged, AShapeIsNoOperand) {
   // A shape that was evaluated is read next to a value with another name (`split_split_0` is the program's `getitem`):
   // nothing of the parameter is read there, but what was evaluated of floats under a lost name may be the parameter's.

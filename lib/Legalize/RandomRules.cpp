@@ -3,6 +3,7 @@
 // Rules for operators that draw numbers. Draws depend on seed, step, the operator's place and the sample's row.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
@@ -12,31 +13,32 @@ using namespace mlir;
 using namespace lowtide;
 using nn::Expr;
 
-/// Samples in a batch: dimension 0 of the first batch argument that has one; 0 when there is none.
-static int64_t batchSize(LegalizeContext &context) {
-  for (unsigned i = 0; i < context.function.getNumArguments(); ++i) {
-    auto type = dyn_cast<RankedTensorType>(context.function.getArgument(i).getType());
-    if (context.function.getArgAttrOfType<train::BatchAttr>(i, train::bindingAttrName) && type && type.getRank())
-      return type.getDimSize(0);
-  }
-  return 0;
+/// Where a tensor of this shape has the samples of a batch: −1, or a dimension that holds them alone, or joined with
+/// others. It is the first one, unless inputs have them elsewhere and another has just their number.
+static int64_t findSamples(LegalizeContext &context, ArrayRef<int64_t> shape, int64_t samples) {
+  if (shape.empty() || samples <= 0)
+    return -1;
+  for (unsigned i = 0; i < context.function.getNumArguments(); ++i)
+    if (auto batch = context.function.getArgAttrOfType<train::BatchAttr>(i, train::bindingAttrName);
+        batch && batch.getBatchDim() > 0 && llvm::is_contained(shape, samples))
+      return llvm::find(shape, samples) - shape.begin();
+  return shape[0] % samples == 0 ? 0 : -1;
 }
 
-/// Uniform numbers in [0, 1) of the shape of `x`. Where dimension 0 holds the samples, alone or joined with others,
+/// Uniform numbers in [0, 1) of the shape of `x`. Where a dimension holds the samples, alone or joined with others,
 /// each sample draws the same numbers wherever the batch is split.
 static Expr uniform(NodeView &n, ArrayRef<int64_t> shape, Type element) {
   LegalizeContext &context = n.context;
-  int64_t samples = batchSize(context);
-  bool perSample = !shape.empty() && samples > 0 && shape[0] % samples == 0;
+  const int64_t samples = train::countSamples(context.function);
+  const int64_t dim = findSamples(context, shape, samples);
   Shape drawn(shape);
-  if (perSample && shape[0] != samples) {
-    drawn[0] /= samples;
-    drawn.insert(drawn.begin(), samples);
+  if (dim >= 0 && shape[dim] != samples) {
+    drawn[dim] /= samples;
+    drawn.insert(drawn.begin() + dim, samples);
   }
   Expr seed = n.wrap(context.scalar(seedScalar)), step = n.wrap(context.scalar(stepScalar)),
        row = n.wrap(context.scalar(rowScalar));
-  Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(),
-                             perSample ? 0 : -1);
+  Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(), dim);
   return nn::reshape(u, shape);
 }
 

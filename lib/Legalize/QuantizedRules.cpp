@@ -63,9 +63,12 @@ LogicalResult dequantizeLinear(NodeView &n) {
   Expr codes = n.in(0), scales = n.in(1), zeros = n.in(2);
   if (!isa<IntegerType>(codes.elementType()) || !isa<FloatType>(scales.elementType()))
     return n.refuse("codes that are not integers");
-  if (zeros && zeros.shape() != scales.shape())
-    return n.reject("zero points and scales have unlike shapes");
   const int64_t blockSize = n.attr("block_size", 0);
+  // Of one number for the tensor, one may be a scalar and the other a vector of one.
+  const bool isOfTensor = blockSize == 0 && scales.rank() <= 1 && zeros && zeros.rank() <= 1 &&
+                          countOf(scales.shape()) == 1 && countOf(zeros.shape()) == 1;
+  if (zeros && zeros.shape() != scales.shape() && !isOfTensor)
+    return n.reject("zero points and scales have unlike shapes");
   auto spread = [&](Expr values) -> FailureOr<Expr> {
     if (values.rank() == 0 || (values.rank() == 1 && values.dim(0) == 1 && blockSize == 0))
       return nn::broadcastTo(values, codes.shape());

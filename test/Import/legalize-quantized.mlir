@@ -17,16 +17,26 @@
 // CHECK: %[[CUT:.*]] = nn.slice %[[JOINED]]{{.*}} -> tensor<6x3xf32>
 // CHECK: %[[FLOATS:.*]] = nn.cast %arg4 : tensor<6x3xui8> -> tensor<6x3xf32>
 // CHECK: nn.mul %[[FLOATS]], %[[CUT]] : tensor<6x3xf32>
+// Of the whole tensor, the scale is a vector of one number next to a scalar zero point, as ONNX Runtime takes it.
+// CHECK-DAG: %[[SCALE:.*]] = nn.broadcast {{.*}} : tensor<{{1?x?}}f32> -> tensor<6x3xf32>
+// CHECK-DAG: %[[ZERO:.*]] = nn.broadcast %arg7 dims = [] : tensor<i8> -> tensor<6x3xi8>
+// CHECK: %[[POINT:.*]] = nn.cast %[[ZERO]] : tensor<6x3xi8> -> tensor<6x3xi32>
+// CHECK: %[[FROM_ZERO:.*]] = nn.sub {{.*}}, %[[POINT]] : tensor<6x3xi32>
+// CHECK: %[[COUNTS:.*]] = nn.cast %[[FROM_ZERO]] : tensor<6x3xi32> -> tensor<6x3xf32>
+// CHECK: nn.mul %[[COUNTS]], %[[SCALE]] : tensor<6x3xf32>
 func.func @model(%x: tensor<2x6xf32> {onnx.input = "x"}, %w: tensor<6x3xi8> {onnx.initializer = "w", onnx.role = "constant", onnx.parameter = "w"},
     %s: tensor<3xf32> {onnx.initializer = "s", onnx.role = "constant", onnx.parameter = "s"}, %z: tensor<3xi8> {onnx.initializer = "z", onnx.role = "constant", onnx.parameter = "z"},
-    %b: tensor<6x3xui8> {onnx.initializer = "b", onnx.role = "constant", onnx.parameter = "b"}, %t: tensor<2x3xf32> {onnx.initializer = "t", onnx.role = "constant", onnx.parameter = "t"})
-    -> (!onnx.value {onnx.output = "y"}) {
+    %b: tensor<6x3xui8> {onnx.initializer = "b", onnx.role = "constant", onnx.parameter = "b"}, %t: tensor<2x3xf32> {onnx.initializer = "t", onnx.role = "constant", onnx.parameter = "t"},
+    %u: tensor<1xf32> {onnx.initializer = "u", onnx.role = "constant", onnx.parameter = "u"}, %v: tensor<i8> {onnx.initializer = "v", onnx.role = "constant", onnx.parameter = "v"})
+    -> (!onnx.value {onnx.output = "y"}, !onnx.value {onnx.output = "r"}) {
   %0 = onnx.node "DequantizeLinear"(%w, %s, %z) {attrs = {axis = 1 : i64}, domain = "", outputs = ["a"], version = 21 : i64} : (tensor<6x3xi8>, tensor<3xf32>, tensor<3xi8>) -> !onnx.value
   %1 = onnx.node "DequantizeLinear"(%b, %t) {attrs = {axis = 0 : i64, block_size = 4 : i64}, domain = "", outputs = ["c"], version = 21 : i64} : (tensor<6x3xui8>, tensor<2x3xf32>) -> !onnx.value
   %2 = onnx.node "MatMul"(%x, %0) {attrs = {}, domain = "", outputs = ["p"], version = 13 : i64} : (tensor<2x6xf32>, !onnx.value) -> !onnx.value
   %3 = onnx.node "MatMul"(%x, %1) {attrs = {}, domain = "", outputs = ["q"], version = 13 : i64} : (tensor<2x6xf32>, !onnx.value) -> !onnx.value
   %4 = onnx.node "Add"(%2, %3) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
-  return %4 : !onnx.value
+  %5 = onnx.node "DequantizeLinear"(%w, %u, %v) {attrs = {axis = 1 : i64}, domain = "", outputs = ["d"], version = 21 : i64} : (tensor<6x3xi8>, tensor<1xf32>, tensor<i8>) -> !onnx.value
+  %6 = onnx.node "MatMul"(%x, %5) {attrs = {}, domain = "", outputs = ["r"], version = 13 : i64} : (tensor<2x6xf32>, !onnx.value) -> !onnx.value
+  return %4, %6 : !onnx.value, !onnx.value
 }
 
 // REFUSED: error: unsupported: 'QuantizeLinear' (opset 21): what it quantizes while the step runs has no derivative; keep weights alone in few bits (DequantizeLinear, MatMulNBits), or export the model before quantization

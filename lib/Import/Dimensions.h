@@ -28,8 +28,10 @@ public:
   /// Static shape of graph input `value`; nullopt when something is unbound.
   std::optional<llvm::SmallVector<int64_t>> getInputShape(const ::onnx::ValueInfoProto &value) const;
   /// The dimension of graph input `value` that counts samples, −1: none does; nullopt where all that hold samples begin
-  /// with them, or no symbol tells. A model may walk over time first (`nn.LSTM`: [time, batch, features]).
+  /// with them, or nothing tells. A model may walk over time first (`nn.LSTM`: [time, batch, features]).
   std::optional<int64_t> getBatchDim(const ::onnx::ValueInfoProto &value) const;
+  /// Warns where the sizes of the file are fixed and its inputs begin with different ones: which is taken for a batch.
+  void reportAssumedBatch() const;
   /// The ranked type that the file states for a value, symbols replaced; null
   /// unless static and supported.
   mlir::RankedTensorType getStatedType(const ::onnx::ValueInfoProto &value) const;
@@ -47,6 +49,7 @@ private:
   std::optional<int64_t> findSize(llvm::StringRef name) const;
   std::string findOnlySymbol() const;
   std::string findBatchSymbol() const;
+  void findBatchLength(std::optional<int64_t> stated);
   void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// Inputs that no initializer feeds.
   std::vector<const ::onnx::ValueInfoProto *> getInputs() const;
@@ -68,6 +71,10 @@ private:
   bool bindsOnlySymbol = false;
   /// What counts samples where some inputs do not begin with it; otherwise empty.
   std::string batchSymbol;
+  /// The same where no symbol tells: a size of the file.
+  std::optional<int64_t> batchLength;
+  /// What is taken for the batch though the inputs begin with different sizes, and nothing states it.
+  std::optional<int64_t> assumedLength;
   bool valid = true;
 };
 

@@ -30,6 +30,8 @@ FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<In
                            "type: " + llvm::join(unbound, " "));
     return failure();
   }
+  if (!isStep(file.getModel()))
+    dims.reportAssumedBatch();
   FailureOr<OwningOpRef<ModuleOp>> module = GraphImporter(file, infos, dims, options).run();
   if (failed(module) || file.getReport().hasErrors())
     return failure();

@@ -28,6 +28,11 @@ static constexpr Row rows[] = {
     {FindingKind::InitializationSkipped, "initialization-skipped", Certainty::Stated,
      "training starts from the values in the file: its initialization is not run",
      "lowtide-run --init=random:SEED draws fresh ones"},
+    {FindingKind::BatchAssumed, "batch-assumed", Certainty::Assumed,
+     "inputs of fixed sizes begin with different ones, and no symbol says which counts samples; it is taken to be "
+     "{number}{elsewhere}: {names}",
+     "say it with --batch={number}, or {other sizes}; a file with a symbolic batch (dynamic_shapes, dynamic_axes) "
+     "tells"},
     // What cleaners removed.
     {FindingKind::SignatureRemoved, "signature-removed", Certainty::Inferred,
      "PyTorch's exporter wrote this file, and {a cleaner} removed its list of parameters and buffers: what the program "

@@ -37,6 +37,7 @@ enum class FindingKind : uint8_t {
   NodesReordered,
   TrainingsSkipped,
   InitializationSkipped,
+  BatchAssumed,
   // What cleaners removed.
   SignatureRemoved,
   NotesRemoved,

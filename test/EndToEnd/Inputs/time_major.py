@@ -18,7 +18,7 @@ WORK = pathlib.Path(sys.argv[1])
 TIME, FEATURES, HIDDEN, CLASSES, ROWS, BATCH = 5, 6, 7, 3, 18, 4
 
 
-def model(name, is_time_major):
+def model(name, is_time_major, batch="N", drops=False):
     """`RNN`, whose last state a layer reads; the loss is in the file."""
     draw = np.random.default_rng(1)
 
@@ -27,15 +27,18 @@ def model(name, is_time_major):
         return f"float[{','.join(map(str, shape))}] {name} = {{{', '.join(f'{value:.9g}' for value in values)}}}"
 
     weights = [tensor("w", 1, HIDDEN, FEATURES), tensor("r", 1, HIDDEN, HIDDEN), tensor("head_weight", HIDDEN, CLASSES)]
-    shape = f"{TIME},N,{FEATURES}" if is_time_major else f"N,{TIME},{FEATURES}"
+    shape = f"{TIME},{batch},{FEATURES}" if is_time_major else f"{batch},{TIME},{FEATURES}"
     text = f"""<ir_version: 10, opset_import: ["" : 20]>
-    g (float[{shape}] x, int64[N] y) => (float loss) <{', '.join(weights)}, int64[1] axes = {{0}}> {{
-      steps = {'Identity' if is_time_major else 'Transpose<perm = [1, 0, 2]>'}(x)
+    g (float[{shape}] x, int64[{batch}] y) => (float loss) <{', '.join(weights)}, int64[1] axes = {{0}}> {{
+      dropped = {'Dropout(x, ratio, training)' if drops else 'Identity(x)'}
+      steps = {'Identity' if is_time_major else 'Transpose<perm = [1, 0, 2]>'}(dropped)
       states, last = RNN<hidden_size = {HIDDEN}>(steps, w, r)
       state = Squeeze(last, axes)
       logits = MatMul(state, head_weight)
       loss = SoftmaxCrossEntropyLoss(logits, y)
     }}"""
+    if drops:
+        text = text.replace("axes = {0}>", "axes = {0}, float ratio = {0.25}, bool training = {1}>")
     (WORK / "model.onnxtxt").write_text(text)
     subprocess.run(["lowtide-translate", "--onnx-text-to-onnx", WORK / "model.onnxtxt", "-o", WORK / name], check=True)
 
@@ -49,6 +52,9 @@ def losses(model, data, *flags, compiled=()):
 
 model("time.onnx", is_time_major=True)
 model("rows.onnx", is_time_major=False)
+model("fixed.onnx", is_time_major=True, batch=BATCH)
+model("time-drops.onnx", is_time_major=True, drops=True)
+model("rows-drops.onnx", is_time_major=False, drops=True)
 draw = np.random.default_rng(2)
 x, y = draw.standard_normal((ROWS, TIME, FEATURES)).astype("float32"), draw.integers(0, CLASSES, ROWS)
 np.savez(WORK / "rows.npz", x=x, y=y)
@@ -72,3 +78,9 @@ for target in ("cpu", "cuda-emulated"):
         print(f"{target}, {data}: {'same' if found == (whole, shuffled) else found}")
     parts = [*flags, "--micro-batches=2"]
     print(f"{target}, in parts: {'same' if losses('time.onnx', WORK / 'rows.npz', compiled=parts) == losses('rows.onnx', WORK / 'rows.npz', compiled=parts) else 'different'}")
+    print(f"{target}, fixed: {'same' if losses('fixed.onnx', WORK / 'rows.npz', compiled=flags) == whole else 'different'}")
+    drops = losses("rows-drops.onnx", WORK / "rows.npz", compiled=flags)
+    assert drops != whole, drops
+    print(f"{target}, dropout: {'same' if losses('time-drops.onnx', WORK / 'rows.npz', compiled=flags) == drops else 'different'}")
+    drops = losses("rows-drops.onnx", WORK / "rows.npz", compiled=parts)
+    print(f"{target}, dropout in parts: {'same' if losses('time-drops.onnx', WORK / 'rows.npz', compiled=parts) == drops else 'different'}")

@@ -57,8 +57,10 @@ SmallVector<StringRef> GraphImporter::noteTypes(const GraphProto &graph) {
   auto note = [&](const auto &values) {
     for (const ::onnx::ValueInfoProto &value : values)
       if (RankedTensorType type = dims.getStatedType(value))
-        if (statedTypes.try_emplace(value.name(), type).second)
+        if (Type &stated = statedTypes[value.name()]; !stated) {
+          stated = type;
           noted.push_back(value.name());
+        }
   };
   note(graph.value_info());
   note(graph.output());
@@ -366,6 +368,20 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
 
 LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &region) {
   OpBuilder::InsertionGuard guard(builder);
+  // What it defines may have the name of another value, outside or in another subgraph: the type of one says nothing of
+  // the other.
+  SmallVector<std::pair<StringRef, Type>> hidden;
+  auto hide = [&](StringRef name) {
+    if (auto stated = statedTypes.find(name); stated != statedTypes.end()) {
+      hidden.push_back({stated->getKey(), stated->second});
+      stated->second = {};
+    }
+  };
+  for (const auto &input : graph.input())
+    hide(input.name());
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      hide(output);
   SmallVector<StringRef> noted = noteTypes(graph);
   scopes.emplace_back();
   SmallVector<Type> types;
@@ -385,9 +401,10 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &reg
     values.push_back(lookup(output.name()));
   onnx::YieldOp::create(builder, locate(graph.name()), values);
   scopes.pop_back();
-  // Another subgraph may use the same names for other values.
   for (StringRef name : noted)
-    statedTypes.erase(name);
+    statedTypes[name] = {};
+  for (auto [name, type] : hidden)
+    statedTypes[name] = type;
   return success();
 }
 

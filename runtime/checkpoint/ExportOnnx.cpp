@@ -77,7 +77,7 @@ private:
   Expected<InitializerPlace> placeOf(const std::string &initializer, const Tensor &tensor,
                                      std::vector<uint8_t> &values);
   /// The bytes of an initializer, as the file has them or as they were written.
-  Expected<std::span<const uint8_t>> heldBy(const std::string &initializer, const InitializerPlace &place);
+  Expected<std::span<uint8_t>> heldBy(const std::string &initializer, const InitializerPlace &place);
   Status overwrite(const std::string &initializer, const InitializerPlace &place, const std::vector<uint8_t> &values);
 
   std::string model_, target_;
@@ -123,22 +123,32 @@ Expected<std::vector<uint8_t> *> Writer::contentOf(const std::string &external) 
   return &file->second;
 }
 
-Expected<std::span<const uint8_t>> Writer::heldBy(const std::string &initializer, const InitializerPlace &place) {
+Expected<std::span<uint8_t>> Writer::heldBy(const std::string &initializer, const InitializerPlace &place) {
   Expected<std::vector<uint8_t> *> content = contentOf(place.external);
   if (!content)
     return content.takeStatus();
-  if (!(Checked(place.offset) + place.bytes).atMost((*content)->size()))
+  const uint64_t element = elementBytes(place.dtype);
+  Checked span = place.bytes;
+  if (place.stride && place.bytes)
+    span = Checked(place.bytes / element - 1) * place.stride + element;
+  if (!(Checked(place.offset) + span).atMost((*content)->size()))
     return badInput(describe(initializer) + " reaches beyond the end of its file", model_);
-  return std::span<const uint8_t>(**content).subspan(place.offset, place.bytes);
+  std::span<uint8_t> rest = std::span(**content).subspan(place.offset);
+  return place.stride && place.bytes ? rest.first((place.bytes / element - 1) * place.stride + element)
+                                     : rest.first(place.bytes);
 }
 
 Status Writer::overwrite(const std::string &initializer, const InitializerPlace &place,
                          const std::vector<uint8_t> &values) {
-  Expected<std::span<const uint8_t>> held = heldBy(initializer, place);
+  Expected<std::span<uint8_t>> held = heldBy(initializer, place);
   if (!held)
     return held.takeStatus();
-  std::vector<uint8_t> &content = files_[place.external];
-  std::memcpy(content.data() + place.offset, values.data(), values.size());
+  const uint64_t element = elementBytes(place.dtype);
+  if (!place.stride)
+    std::memcpy(held->data(), values.data(), values.size());
+  else
+    for (uint64_t i = 0; i < values.size() / element; ++i)
+      std::memcpy(held->data() + i * place.stride, values.data() + i * element, element);
   ++written;
   return Status::ok();
 }
@@ -166,23 +176,24 @@ Expected<bool> Writer::isReplaced(const Session &session, const Tensor &tensor, 
     held *= dim;
   if (!element || held != count || isScales(&source))
     return false;
-  Expected<std::vector<uint8_t> *> content = contentOf(place.external);
+  InitializerPlace whole = place;
+  whole.bytes = count * element; // external data need not state theirs
+  Expected<std::span<uint8_t>> content = heldBy(source.initializer(), whole);
   if (!content)
     return content.takeStatus();
-  if (!(Checked(place.offset) + Checked(count) * element).atMost((*content)->size()))
-    return badInput(describe(source.initializer()) + " reaches beyond the end of its file", model_);
-  const uint8_t *file = (*content)->data() + place.offset;
+  const uint8_t *file = content->data();
+  const uint64_t step = place.step(element);
   if (!coded) {
     const uint64_t size = elementBytes(type);
     std::vector<uint8_t> wanted(tensor.bytes());
     for (uint64_t i = 0; i < count; ++i)
-      storeElement(type, wanted.data() + i * size, loadElement(place.dtype, file + i * element));
+      storeElement(type, wanted.data() + i * size, loadElement(place.dtype, file + i * step));
     LOWTIDE_TRY(tensor.bring(HostAccess::Read));
     return wanted != tensor.read();
   }
   std::vector<float> numbers(count);
   for (uint64_t i = 0; i < count; ++i)
-    numbers[i] = static_cast<float>(loadElement(place.dtype, file + i * element));
+    numbers[i] = static_cast<float>(loadElement(place.dtype, file + i * step));
   if (source.coded_transposed())
     numbers =
         reordered(numbers, static_cast<uint64_t>(source.coded_dims(1)), static_cast<uint64_t>(source.coded_dims(0)));
@@ -225,10 +236,13 @@ Status Writer::add(const std::string &initializer, const std::vector<const Tenso
     // What is frozen, or no tensor of the plan, and reads the initializer as well, keeps its numbers.
     const bool isShared = tensors.size() == 1 && source.use_nodes_size();
     if (isShared) {
-      Expected<std::span<const uint8_t>> held = heldBy(initializer, *place);
+      Expected<std::span<uint8_t>> held = heldBy(initializer, *place);
       if (!held)
         return held.takeStatus();
-      kept.assign(held->begin(), held->end());
+      const uint64_t element = elementBytes(place->dtype);
+      kept.clear();
+      for (uint64_t at = 0; at < held->size(); at += place->step(element))
+        kept.insert(kept.end(), held->begin() + at, held->begin() + at + element);
     } else if (tensor == tensors.front()) {
       LOWTIDE_TRY(overwrite(initializer, *place, values));
       kept = std::move(values);

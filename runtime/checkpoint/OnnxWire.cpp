@@ -1,8 +1,9 @@
 //===- OnnxWire.cpp - initializers in the bytes of a model file ------------===//
 //
-// Fields that are read: ModelProto.graph (7); GraphProto.node (1), initializer (5); NodeProto.input (1), output (2),
-// op_type (4), attribute (5); AttributeProto.t (5), g (6), graphs (11); TensorProto.dims (1), data_type (2), float_data
-// (4), name (8), raw_data (9), double_data (10), external_data (13). Everything else is copied as it is.
+// Fields that are read: ModelProto.graph (7); GraphProto.node (1), name (2), initializer (5), input (11);
+// NodeProto.input (1), output (2), op_type (4), attribute (5); AttributeProto.t (5), g (6), floats (7), graphs (11);
+// ValueInfoProto.name (1); TensorProto.dims (1), data_type (2), float_data (4), name (8), raw_data (9), double_data
+// (10), external_data (13). Everything else is copied as it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -140,29 +141,123 @@ Expected<InitializerPlace> readPlace(WireReader tensor, std::string &name) {
   return place;
 }
 
-/// A large tensor in a `Constant` node counts as an initializer.
-Status readConstant(WireReader node, std::map<std::string, InitializerPlace> &places) {
-  std::string op, output, ignored;
-  WireReader tensor({}, 0, 0);
-  while (node.next()) {
-    if (node.field == 2 && node.bytes)
-      output = node.text();
-    if (node.field == 4 && node.bytes)
-      op = node.text();
-    if (node.field != 5 || !node.bytes)
-      continue;
-    for (WireReader attribute = node.inside(); attribute.next();)
-      if (attribute.field == 5 && attribute.bytes)
-        tensor = attribute.inside();
+/// Floats of an attribute, each with a tag of its own unless they are packed.
+void addFloat(const WireReader &attribute, InitializerPlace &place) {
+  constexpr uint64_t tag = 1, element = sizeof(float);
+  if (attribute.bytes) {
+    place.found = place.bytes == 0 && (attribute.end - attribute.begin) % element == 0;
+    place.offset = attribute.begin, place.bytes = attribute.end - attribute.begin;
+    return;
   }
-  if (op != "Constant" || output.empty())
-    return Status::ok();
-  Expected<InitializerPlace> place = readPlace(tensor, ignored);
-  if (!place)
-    return place.takeStatus();
-  places.emplace(std::move(output), *place);
-  return Status::ok();
+  place.stride = tag + element;
+  if (place.bytes == 0)
+    place.offset = attribute.start + tag, place.found = true;
+  place.found &= place.offset + place.bytes / element * place.stride == attribute.start + tag;
+  place.bytes += element;
 }
+
+/// Nests of graphs that are followed; ours are no deeper.
+constexpr unsigned maxDepth = 64;
+
+/// Finds the tensors of a model's graphs.
+class PlaceFinder {
+public:
+  std::map<std::string, InitializerPlace> places;
+
+  Status read(WireReader graph, unsigned depth = 0) {
+    if (depth > maxDepth)
+      return badInput("has too many graphs within graphs");
+    std::string graphName, name;
+    std::vector<std::pair<std::string, InitializerPlace>> own;
+    while (graph.next()) {
+      if (!graph.bytes)
+        continue;
+      if (graph.field == 2)
+        graphName = graph.text();
+      if (graph.field == 11)
+        for (WireReader input = graph.inside(); input.next();)
+          if (input.field == 1 && input.bytes)
+            ++defined_[input.text()];
+      if (graph.field == 1)
+        LOWTIDE_TRY(readNode(graph.inside(), depth, own));
+      if (graph.field == 5) {
+        Expected<InitializerPlace> place = readPlace(graph.inside(), name);
+        if (!place)
+          return place.takeStatus();
+        ++defined_[name];
+        own.emplace_back(name, *place);
+      }
+    }
+    if (graph.damaged())
+      return badInput("damaged inside the graph");
+    for (auto &[tensor, place] : own)
+      if (depth == 0)
+        places.emplace(tensor, place);
+      else
+        inner_.push_back({tensor, graphName, place});
+    return Status::ok();
+  }
+
+  /// Names what lies within other graphs. Two tensors of one name in graphs of one name cannot be told apart: they
+  /// count as not found.
+  void nameInner() {
+    std::map<std::string, unsigned> taken;
+    for (const Inner &inner : inner_)
+      ++taken[nameOf(inner)];
+    for (const Inner &inner : inner_) {
+      const std::string name = nameOf(inner);
+      auto [place, isNew] = places.emplace(name, inner.place);
+      if (!isNew || taken[name] > 1)
+        place->second.found = false;
+    }
+  }
+
+private:
+  struct Inner {
+    std::string name, graph;
+    InitializerPlace place;
+  };
+
+  std::string nameOf(const Inner &inner) {
+    return defined_[inner.name] > 1 ? inner.name + "@" + inner.graph : inner.name;
+  }
+
+  /// A tensor in a `Constant` node counts as an initializer.
+  Status readNode(WireReader node, unsigned depth, std::vector<std::pair<std::string, InitializerPlace>> &own) {
+    std::string op, output, ignored;
+    InitializerPlace floats, tensor;
+    while (node.next()) {
+      if (node.field == 2 && node.bytes)
+        ++defined_[output = node.text()];
+      if (node.field == 4 && node.bytes)
+        op = node.text();
+      if (node.field != 5 || !node.bytes)
+        continue;
+      for (WireReader attribute = node.inside(); attribute.next();)
+        if (attribute.field == 5 && attribute.bytes) {
+          Expected<InitializerPlace> place = readPlace(attribute.inside(), ignored);
+          if (!place)
+            return place.takeStatus();
+          tensor = *place;
+        } else if (attribute.field == 6 && attribute.bytes) {
+          LOWTIDE_TRY(read(attribute.inside(), depth + 1));
+        } else if (attribute.field == 7) {
+          addFloat(attribute, floats);
+        }
+    }
+    if (op != "Constant" || output.empty())
+      return Status::ok();
+    if (floats.bytes) {
+      floats.dtype = plan::F32, floats.onnxType = 1;
+      floats.dims = {floats.bytes / sizeof(float)};
+    }
+    own.emplace_back(output, floats.bytes ? floats : tensor);
+    return Status::ok();
+  }
+
+  std::map<std::string, unsigned> defined_; ///< how often each name is defined
+  std::vector<Inner> inner_;
+};
 
 void writeVarint(std::string &to, uint64_t value) {
   for (; value > 127; value >>= 7)
@@ -178,9 +273,6 @@ void writeBytes(std::string &to, uint32_t field, std::string_view bytes) {
   writeVarint(to, bytes.size());
   to.append(bytes);
 }
-
-/// Nests of graphs that are followed; ours are no deeper.
-constexpr unsigned maxDepth = 64;
 
 std::string editedGraph(WireReader graph, GraphEdit &edit, unsigned depth, bool &damaged);
 
@@ -239,29 +331,15 @@ std::string editedGraph(WireReader graph, GraphEdit &edit, unsigned depth, bool 
 } // namespace
 
 Expected<std::map<std::string, InitializerPlace>> findInitializers(std::span<const uint8_t> file) {
-  std::map<std::string, InitializerPlace> places;
+  PlaceFinder finder;
   WireReader model(file, 0, file.size());
-  while (model.next()) {
-    if (model.field != 7 || !model.bytes)
-      continue;
-    WireReader graph = model.inside();
-    while (graph.next()) {
-      if (graph.field == 1 && graph.bytes)
-        LOWTIDE_TRY(readConstant(graph.inside(), places));
-      if (graph.field != 5 || !graph.bytes)
-        continue;
-      std::string name;
-      Expected<InitializerPlace> place = readPlace(graph.inside(), name);
-      if (!place)
-        return place.takeStatus();
-      places.emplace(std::move(name), *place);
-    }
-    if (graph.damaged())
-      return badInput("damaged inside the graph");
-  }
+  while (model.next())
+    if (model.field == 7 && model.bytes)
+      LOWTIDE_TRY(finder.read(model.inside()));
   if (model.damaged())
     return badInput("is not an ONNX model, or damaged");
-  return places;
+  finder.nameInner();
+  return std::move(finder.places);
 }
 
 std::string writeInitializer(const std::string &name, const InitializerPlace &place, std::span<const uint8_t> values) {

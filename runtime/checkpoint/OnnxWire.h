@@ -24,10 +24,15 @@ struct InitializerPlace {
   std::vector<uint64_t> dims;
   std::string external; ///< file name, or empty
   uint64_t offset = 0, bytes = 0;
+  uint64_t stride = 0; ///< bytes from one element to the next; 0: they lie side by side
   bool found = false;
+
+  /// From one element of so many bytes to the next.
+  uint64_t step(uint64_t element) const { return stride ? stride : element; }
 };
 
-/// All initializers of the main graph, by name.
+/// Initializers and constants of the main graph and of the graphs within it, by the names that artifacts give them: of
+/// several tensors of one name, one within another graph goes by the name of its graph as well (`w@then_branch`).
 Expected<std::map<std::string, InitializerPlace>> findInitializers(std::span<const uint8_t> model);
 
 /// Changes to a graph that move bytes.

@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/checkpoint/OnnxWire.h"
 #include "runtime/checkpoint/RunFolder.h"
 
 #include <gtest/gtest.h>
@@ -314,6 +315,55 @@ TEST(ExportOnnx, WritesWeightsWhereTheyLay) {
   refused(external("../weights"), "plain file name");
   refused(external("/etc/passwd"), "plain file name");
   refused(external("weights.bin"), "another directory");
+}
+
+TEST(ExportOnnx, WritesWeightsWithinGraphsAndAttributes) {
+  auto loaded = Session::load(artifact());
+  ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+  std::vector<std::string> notes;
+  const std::string path = fresh("model.onnx"), target = fresh("trained.onnx"), values(32, '\x11');
+  auto w = (*loaded)->tensor("train", "w");
+  const std::string trained(reinterpret_cast<char *>(w->data), 32);
+  auto attribute = [](const std::string &content) { return field(5, field(1, "value") + content); };
+  auto constant = [&](const char *name, const std::string &floats) {
+    return field(1, field(2, name) + field(4, "Constant") + attribute(floats));
+  };
+  auto withTags = [](const std::string &floats, const std::string &between) {
+    std::string text;
+    for (size_t i = 0; i < floats.size(); i += 4)
+      text += (text.empty() ? "" : between) + "\x3d" + floats.substr(i, 4);
+    return text;
+  };
+  // A graph with the initializer, within a node's attribute.
+  auto inner = [&](const char *graph, const char *name, const std::string &floats) {
+    std::string tensor = std::string("\x08\x08\x08\x01\x10\x01", 6) + field(8, name) + field(9, floats);
+    return field(1, field(2, "result") + field(4, "If") + attribute(field(6, field(2, graph) + field(5, tensor))));
+  };
+  auto writes = [&](auto graphOf) {
+    writeText(path, field(7, graphOf(values)));
+    Status status = exportOnnx(**loaded, path, target, notes);
+    ASSERT_TRUE(status.isOk()) << status.str();
+    EXPECT_EQ(readFile(target), field(7, graphOf(trained)));
+  };
+  auto refused = [&](const std::string &graph, const char *words) {
+    writeText(path, field(7, graph));
+    Status status = exportOnnx(**loaded, path, target, notes);
+    EXPECT_NE(status.str().find(words), std::string::npos) << status.str();
+  };
+  writes([&](const std::string &floats) { return constant("w_init", withTags(floats, "")); });
+  writes([&](const std::string &floats) { return constant("w_init", field(7, floats)); });
+  writes([&](const std::string &floats) { return inner("yes", "w_init", floats); });
+  refused(constant("w_init", withTags(values, field(1, "between"))), "no values for initializer 'w_init'");
+  // What goes by the name of its graph is another tensor, and of two in graphs of one name nothing tells which is
+  // meant.
+  refused(inner("yes", "w_init", values) + inner("no", "w_init", values), "no values for initializer 'w_init'");
+  auto places = [&](const std::string &graph) {
+    const std::string text = field(7, graph);
+    return *findInitializers({reinterpret_cast<const uint8_t *>(text.data()), text.size()});
+  };
+  auto apart = places(inner("yes", "w", values) + inner("no", "w", values));
+  EXPECT_TRUE(apart["w@yes"].found && apart["w@no"].found && apart["w@yes"].offset < apart["w@no"].offset);
+  EXPECT_FALSE(places(inner("yes", "w", values) + inner("yes", "w", values))["w@yes"].found);
 }
 
 TEST(ExportOnnx, ImagesAreWhatEntriesCompute) {

@@ -351,7 +351,30 @@ static std::string findChangedInput(const ModelProto &from, const ModelProto &to
   return "";
 }
 
+/// What `Upsample` and the first `Resize` compute, written down: ONNX's converter leaves attributes of later versions
+/// at their defaults, which read other elements.
+static void stateOldResizing(::onnx::GraphProto &graph) {
+  auto state = [](::onnx::NodeProto &node, const char *name, const char *value) {
+    if (llvm::any_of(node.attribute(), [&](const auto &attribute) { return attribute.name() == name; }))
+      return;
+    ::onnx::AttributeProto &attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(::onnx::AttributeProto::STRING);
+    attribute.set_s(value);
+  };
+  for (auto &node : *graph.mutable_node()) {
+    if (node.op_type() == "Resize" && node.domain().empty()) {
+      state(node, "coordinate_transformation_mode", "asymmetric");
+      state(node, "nearest_mode", "floor");
+    }
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        stateOldResizing(*attribute.mutable_g());
+  }
+}
+
 LogicalResult OnnxFile::upgrade() {
+  constexpr int64_t firstOptionsOfResize = 11;
   int64_t opset = getOpset();
   if (opset == 0 || opset >= oldestNativeOpset)
     return success();
@@ -371,6 +394,8 @@ LogicalResult OnnxFile::upgrade() {
                     "export it again with opset_version=20");
     return failure();
   }
+  if (opset < firstOptionsOfResize)
+    stateOldResizing(*model->mutable_graph());
   copyMetadata(original, *model);
   headline += ", upgraded to opset " + std::to_string(getOpset());
   return checkWellFormed(*model, limits, *report);

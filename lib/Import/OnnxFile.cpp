@@ -374,11 +374,13 @@ static void stateOldResizing(::onnx::GraphProto &graph) {
 }
 
 LogicalResult OnnxFile::upgrade() {
-  constexpr int64_t firstOptionsOfResize = 11;
+  constexpr int64_t firstOptionsOfResize = 11, firstLoneInitializers = 4;
   int64_t opset = getOpset();
   if (opset == 0 || opset >= oldestNativeOpset)
     return success();
   ModelProto original = *model;
+  // Files of IR 3 list initializers as inputs. Those that do not are read everywhere but by the converter.
+  model->set_ir_version(std::max<int64_t>(model->ir_version(), firstLoneInitializers));
   if (std::string error = convertOpset(*model, oldestNativeOpset); !error.empty()) {
     report->error(FailureKind::Unsupported,
                   "opset " + Twine(opset) + " is older than " + Twine(oldestNativeOpset) +

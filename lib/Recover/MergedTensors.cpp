@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MergedTensors.h"
+#include "MadeByLayers.h"
 
 #include "PaddleNames.h"
 #include "TensorFlowNames.h"
@@ -123,7 +124,8 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
 MergedTensors::MergedTensors(const ModelView &file, ArrayRef<TensorFacts> facts)
     : file(file), paths(file.getModel().graph()),
       isPyTorch(file.getModel().producer_name() == "pytorch" || isOfCurrentExporter(file.getModel().graph())),
-      isFromTensorFlow(isOfTensorFlow(file.getModel().graph())), isFromPaddle(isOfPaddle(file.getModel().graph())) {
+      isFromTensorFlow(isOfTensorFlow(file.getModel().graph())), isFromPaddle(isOfPaddle(file.getModel().graph())),
+      keepsNoName(lowtide::isEvaluatedWhole(file, facts)) {
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());

@@ -40,6 +40,8 @@ public:
   bool isTensorFlow() const { return isFromTensorFlow; }
   /// Whether names are those of paddle2onnx (PaddleNames.h).
   bool isPaddle() const { return isFromPaddle; }
+  /// Whether no tensor of floats kept its name (MadeByLayers.h).
+  bool isEvaluatedWhole() const { return keepsNoName; }
   /// The module whose bias, read nowhere else, `layer` adds, or is added to what it gives; nullopt: there is none.
   std::optional<std::string> findModuleOfBias(const ::onnx::NodeProto &layer) const;
   /// The nodes of the graph that read `value`.
@@ -69,7 +71,7 @@ private:
 
   const ModelView &file;
   ModulePaths paths;
-  bool isPyTorch, isFromTensorFlow, isFromPaddle, repeatsLayers = false;
+  bool isPyTorch, isFromTensorFlow, isFromPaddle, keepsNoName, repeatsLayers = false;
   /// Tensors of up to so many elements are in the file once if they are equal.
   int64_t largestDeduplicated = 0;
   /// Reads of copies, by the copies' names.

@@ -11,6 +11,7 @@
 #include "FoldedNorms.h"
 #include "LossWeights.h"
 #include "LostNotes.h"
+#include "MadeByLayers.h"
 #include "MergedTensors.h"
 #include "PaddleNames.h"
 #include "Products.h"
@@ -225,35 +226,11 @@ static bool isEvaluatedParameter(const ModelView &file, const MergedTensors &mer
     return false;
   bool isVector = llvm::count_if(facts.tensor->dims(), [](int64_t dim) { return dim != 1; }) == 1;
   if (facts.getNumElements() > 1 &&
-      (isAddedToProduct(merged, facts) || (isVector && !findBiasName(merged, facts).empty())))
+      (isAddedToProduct(merged, facts) || (isVector && (!findBiasName(merged, facts).empty() ||
+                                                        (merged.isEvaluatedWhole() && adjustsLayer(merged, facts))))))
     return true;
   return !isUnnamed && (isFreshScale(file, merged, facts) || isExponent(file, facts) ||
                         followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")));
-}
-
-/// Whether something that `value` is computed from is what a layer made with weights of its own.
-static bool comesFromLayer(const MergedTensors &merged, StringRef value) {
-  constexpr size_t farthest = 64; // nodes
-  SmallVector<StringRef> open{value};
-  llvm::SmallPtrSet<const NodeProto *, 16> seen;
-  while (!open.empty() && seen.size() < farthest) {
-    const NodeProto *node = merged.findProducer(open.pop_back_val());
-    if (!node || !seen.insert(node).second)
-      continue;
-    if (operandLeaf(*node, 1) == "weight" || node->op_type() == "Gather")
-      return true;
-    open.append(node->input().begin(), node->input().end());
-  }
-  return false;
-}
-
-/// Whether all readers scale or shift by the tensor what layers made: numbers that describe data stand in front of
-/// them.
-static bool scalesLayers(const MergedTensors &merged, const TensorFacts &facts) {
-  return facts.getNumElements() > 1 && llvm::all_of(facts.uses, [&](const InitializerUse &use) {
-           return llvm::is_contained({"Add", "Sub", "Mul", "Div"}, StringRef(use.node->op_type())) &&
-                  use.node->input_size() == 2 && comesFromLayer(merged, use.node->input(1 - use.operand));
-         });
 }
 
 /// The same for a file of tf2onnx, where variables have names and everything else was evaluated.

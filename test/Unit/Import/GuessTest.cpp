@@ -13,6 +13,7 @@ using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 namespace {
 /// A number as ONNX's text format has it.
@@ -387,4 +388,37 @@ TEST(Classification, ScalesOfOneModuleThatBeganEqualAreTakenApart) {
   setOrigin(model, 0, "m", "%x, %unsqueeze");
   setOrigin(model, 1, "m", "%mul, %unsqueeze_1");
   EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("m.scale_1", "m.scale_2"));
+}
+
+TEST(Classification, VectorsOfFilesWithoutNamesAdjustLayers) {
+  // Keras on PyTorch converts each parameter before it is read, and the exporter evaluates all. What is subtracted is a
+  // running mean, and what shifts the data themselves describes them.
+  const std::string text = R"(<ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[2,4] x) => (float[2,3] y)
+      <float[4] "onnx::Add_1" = {5, 7, 11, 2}, float[4,3] "onnx::MatMul_2" = {1, 2, 3, 5, 7, 9, 2, 4, 1, 8, 6, 7},
+       float[1,3] "onnx::Add_3" = {0, 0, 0}, float[3] "onnx::Sub_4" = {3, 1, 4}, float[3] "onnx::Mul_5" = {1, 5, 9},
+       float[3] NAME = {2, 6, 5}> {
+      a = Add(x, "onnx::Add_1")
+      b = MatMul(a, "onnx::MatMul_2")
+      c = Cast<to = 1>(b)
+      d = Add(c, "onnx::Add_3")
+      e = Sub(d, "onnx::Sub_4")
+      f = Mul(e, "onnx::Mul_5")
+      shape = Constant<value_ints = [1, 3]>()
+      g = Reshape(NAME, shape)
+      y = Add(f, g)
+    })";
+  auto classifyWith = [&](const std::string &name) {
+    std::string named = text;
+    for (size_t at = named.find("NAME"); at != std::string::npos; at = named.find("NAME"))
+      named.replace(at, 4, '"' + name + '"');
+    return classify(parseModel(named));
+  };
+  Classified whole = classifyWith("onnx::Add_6");
+  EXPECT_THAT(whole.names(InitializerRole::Parameter),
+              UnorderedElementsAre("onnx::MatMul_2", "onnx::Add_3", "onnx::Mul_5", "onnx::Add_6"));
+  EXPECT_THAT(whole.messages, HasSubstr("they are trained: onnx::Add_3, onnx::Mul_5, onnx::Add_6"));
+  EXPECT_THAT(whole.messages, HasSubstr("they are not trained: onnx::Add_1, onnx::Sub_4"));
+  Classified named = classifyWith("net.shift");
+  EXPECT_THAT(named.names(InitializerRole::Parameter), UnorderedElementsAre("onnx::MatMul_2", "net.shift"));
 }

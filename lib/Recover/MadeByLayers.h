@@ -15,11 +15,11 @@ bool comesFromLayer(const MergedTensors &merged, llvm::StringRef value);
 bool scalesLayers(const MergedTensors &merged, const TensorFacts &facts);
 
 /// Whether the tensor, perhaps in another shape, is added to what layers made, or multiplied with it, and nothing else,
-/// as biases and scales are. What is subtracted is a mean.
+/// as biases and scales are; in a node without a name, only added. What is subtracted is a mean.
 bool adjustsLayer(const MergedTensors &merged, const TensorFacts &facts);
 
-/// Whether PyTorch's old exporter evaluated every tensor of floats, as it does where the program converts or copies its
-/// parameters before it reads them (Keras on PyTorch): names tell biases from no other tensor then.
+/// Whether no tensor of floats kept a name: PyTorch's old exporter evaluated all, as where the program converts its
+/// parameters before it reads them (Keras on PyTorch), or all are in nodes without names (spox, ndonnx).
 bool isEvaluatedWhole(const ModelView &file, llvm::ArrayRef<TensorFacts> facts);
 
 } // namespace lowtide

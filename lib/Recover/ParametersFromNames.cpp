@@ -384,9 +384,9 @@ static bool isElementTaken(StringRef name) {
 /// that is no `Constant` node's, and its values tell nothing.
 static bool mayBeEvaluated(const ModelView &file, const TensorFacts &facts, const InitializerInfo &info) {
   StringRef name = facts.tensor->name();
-  return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
-         isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
-         (facts.getNumElements() > 1 || (isElementTaken(name) && isNoCount(file, facts))) &&
+  return info.role == InitializerRole::Constant && isInventedName(name) &&
+         (!name.contains("Constant") || name.starts_with("Constant_")) && isFloatType(facts.tensor->data_type()) &&
+         facts.isUsed() && (facts.getNumElements() > 1 || (isElementTaken(name) && isNoCount(file, facts))) &&
          !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts) == Formula::None;
 }
 

@@ -422,3 +422,20 @@ TEST(Classification, VectorsOfFilesWithoutNamesAdjustLayers) {
   Classified named = classifyWith("net.shift");
   EXPECT_THAT(named.names(InitializerRole::Parameter), UnorderedElementsAre("onnx::MatMul_2", "net.shift"));
 }
+
+TEST(Classification, VectorsOfConstantNodesAdjustLayers) {
+  // ndonnx chooses between two products by the sizes of what it multiplies.
+  Classified result = classify(parseModel(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,4] x) => (float[2,3] y) <bool c = {1}> {
+      Constant_0_output = Constant<value = float[4,3] {1, 2, 3, 5, 7, 9, 2, 4, 1, 8, 6, 7}>()
+      a = If<then_branch = yes () => (float[2,3] m) { m = MatMul(x, Constant_0_output) },
+             else_branch = no () => (float[2,3] n) { n = MatMul(x, Constant_0_output) }>(c)
+      Constant_1_output = Constant<value = float[3] {2, 6, 5}>()
+      b = Add(a, Constant_1_output)
+      Constant_2_output = Constant<value = float[3] {3, 1, 4}>()
+      y = Sub(b, Constant_2_output)
+    })"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("Constant_0_output", "Constant_1_output"));
+  EXPECT_THAT(result.messages, HasSubstr("they are trained: Constant_1_output"));
+  EXPECT_THAT(result.messages, HasSubstr("they are not trained: Constant_2_output"));
+}

@@ -35,6 +35,14 @@ static bool isNumberedOutput(StringRef name) {
   return !number.empty() && all_of(number, isDigit);
 }
 
+/// `Mu_Mulcst`, `Ad_Addcst1`: numbers that skl2onnx writes operations with, as those of a scaler; what it learned of
+/// layers is called `coefficient`, `intercepts`.
+static bool isAlgebraNumber(StringRef name) {
+  name = name.rtrim("0123456789");
+  auto [abbreviation, operation] = name.split('_');
+  return abbreviation.size() == 2 && operation.consume_back("cst") && operation.starts_with(abbreviation);
+}
+
 /// Of names that no program gives.
 static constexpr StringLiteral inventedPrefixes[] = {
     "/",              // PyTorch's old exporter: /net/Gather_output_0
@@ -46,5 +54,5 @@ static constexpr StringLiteral inventedPrefixes[] = {
 
 bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || any_of(inventedPrefixes, [&](StringRef prefix) { return name.starts_with(prefix); }) ||
-         isNumberedOutput(name) || isNumberedValue(name) || all_of(name, isDigit);
+         isNumberedOutput(name) || isNumberedValue(name) || isAlgebraNumber(name) || all_of(name, isDigit);
 }

@@ -439,3 +439,16 @@ TEST(Classification, VectorsOfConstantNodesAdjustLayers) {
   EXPECT_THAT(result.messages, HasSubstr("they are trained: Constant_1_output"));
   EXPECT_THAT(result.messages, HasSubstr("they are not trained: Constant_2_output"));
 }
+
+TEST(Classification, NumbersOfScikitLearnsScalersAreNotTrained) {
+  Classified result = classify(parseModel(R"(<ir_version: 8, opset_import: ["" : 17], producer_name: "skl2onnx">
+    g (float[2,2] X) => (float[2,2] y)
+      <float[2] Mu_Mulcst = {2, 7}, float[2] Ad_Addcst1 = {5, 3}, float[2,2] coefficient = {1, 5, 2, 3}, float[1,2] intercepts = {0, 0}> {
+      a = Mul(X, Mu_Mulcst)
+      b = Add(a, Ad_Addcst1)
+      c = MatMul(b, coefficient)
+      y = Add(c, intercepts)
+    })"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("coefficient", "intercepts"));
+  EXPECT_THAT(result.messages, HasSubstr("they are not trained: Mu_Mulcst, Ad_Addcst1"));
+}

@@ -17,7 +17,8 @@ LogicalResult ifRule(NodeView &n) {
     return failure();
   std::optional<Shape> condition = n.constantInts(0);
   if (!condition || condition->size() != 1)
-    return n.refuse("the condition is computed from data; only conditions known when compiling are taken");
+    return n.refuse("the condition is computed from data; only conditions known when compiling are taken: fix the "
+                    "input that decides it (--set <input>=<value>), or compute both branches and choose with Where");
   StringRef wanted = condition->front() ? "then_branch" : "else_branch";
   std::optional<ArrayAttr> names = n.op.getSubgraphs();
   for (auto [i, name] : llvm::enumerate(names ? names->getValue() : ArrayRef<Attribute>())) {
@@ -43,8 +44,7 @@ LogicalResult ifRule(NodeView &n) {
 void lowtide::addControlRules(RuleTable &t) { t.add("If", ifRule); }
 
 void lowtide::addRefusals(RuleTable &t) {
-  for (StringRef name :
-       {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit", "LabelEncoder"})
+  for (StringRef name : {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit"})
     t.addRefusal(name, "strings are not tensors here");
   for (StringRef name : {"Unique", "Compress", "NonMaxSuppression"})
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");

@@ -413,6 +413,7 @@ const RuleTable &RuleTable::get() {
     addRegionRules(t);
     addDeformableRules(t);
     addQuantizedRules(t);
+    addPreparationRules(t);
     addRefusals(t);
     return t;
   }();

@@ -44,6 +44,7 @@ void addDeterminantRules(RuleTable &table);
 void addContractionRules(RuleTable &table);
 void addConvolutionRules(RuleTable &table);
 void addPoolingRules(RuleTable &table);
+void addPreparationRules(RuleTable &table);
 void addNormalizationRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);

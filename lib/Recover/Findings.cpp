@@ -244,6 +244,10 @@ static constexpr Row rows[] = {
      "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), without "
      "their absolute values, which count at these orders: {names}",
      "write (a - b).abs(), or export with dynamo=True"},
+    {FindingKind::StatisticsEarly, "statistics-early", Certainty::Stated,
+     "the program reads running statistics as a batch norm's call left them, and its exporter lets {names} read what "
+     "they were before the step",
+     "read them before the norm is called, or compute a mean and variance of the batch"},
     {FindingKind::OwnBackwardLost, "own-backward-lost", Certainty::Inferred,
      "the program computes {names} in a torch.autograd.Function, and no file holds its backward pass: the gradient is "
      "that of its forward pass",

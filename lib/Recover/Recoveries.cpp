@@ -106,6 +106,40 @@ static Names findSelfDifferences(GraphProto &graph) {
   return found;
 }
 
+/// Results of operations that read what a norm's call made of its running statistics: the exporter writes norms without
+/// those results, and lets who reads them read the buffers, or copies of the buffers.
+static Names findEarlyStatistics(GraphProto &graph) {
+  Names found;
+  const Signature signature(graph);
+  if (!signature.isPresent())
+    return found;
+  llvm::StringSet<> produced;
+  llvm::StringMap<std::string> copied;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if (node.op_type() == "Identity" && node.output(0).starts_with("getitem"))
+      copied[node.output(0)] = node.input(0);
+    else
+      produced.insert(node.output().begin(), node.output().end());
+  auto isGone = [&](llvm::StringRef name) {
+    return name.starts_with("getitem") && !produced.contains(name) && !signature.findPlaceholder(name);
+  };
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    const std::vector<std::string> operands = findProgramOperands(node);
+    auto isEarly = [&](std::string input) {
+      for (auto copy = copied.find(input); copy != copied.end(); copy = copied.find(input))
+        input = copy->second;
+      const SignatureEntry *entry = signature.findTarget(input);
+      return entry && entry->kind == SignatureEntry::Buffer && entry->mutated &&
+             llvm::is_contained({"running_mean", "running_var"}, leafOf(entry->target)) &&
+             !llvm::is_contained(operands, entry->placeholder);
+    };
+    if (node.op_type() != "BatchNormalization" && node.op_type() != "Identity" && node.output_size() &&
+        llvm::any_of(node.input(), isEarly) && llvm::any_of(operands, isGone))
+      found.push_back(node.output(0));
+  }
+  return found;
+}
+
 /// Results of operations within the program's own functions with a backward pass.
 static Names findOwnFunctions(GraphProto &graph) {
   Names found;
@@ -204,6 +238,11 @@ static const Recovery operations[] = {
      "",
      {},
      FindingKind::SignedDistances},
+    {finds<findEarlyStatistics>,
+     "readers of running statistics that name what a norm's call made of them",
+     "",
+     {},
+     FindingKind::StatisticsEarly},
     {finds<findOwnFunctions>,
      "stack traces, or a name, of a `torch.autograd.Function`",
      "",

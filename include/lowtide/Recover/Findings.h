@@ -97,6 +97,7 @@ enum class FindingKind : uint8_t {
   StraightThrough,
   NegativePositions,
   SignedDistances,
+  StatisticsEarly,
   OwnBackwardLost,
   ScatterMeansRestored,
   PoolDivisorsRestored,

@@ -307,6 +307,30 @@ TEST(Meaning, AFoldedNormIsCalledAfterItsStatistics) {
               HasSubstr("2 batch normalizations were folded into the layers before and cannot be trained: t.n, t\n"));
 }
 
+TEST(Meaning, StatisticsThatWereReadAfterANormAreSaid) {
+  auto say = [](const std::string &operand, const std::string &read = "\"n.running_mean\"",
+                const std::string &copy = "") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4,2] x) => (float[4,2] y) <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 4},
+         float[2] "n.running_mean" = {0, 0}, float[2] "n.running_var" = {1, 1}> {
+        getitem = BatchNormalization(x, "n.weight", "n.bias", "n.running_mean", "n.running_var"))" +
+                                  copy + "\n y = Sub(getitem, " + read + ")}");
+    setSignature(model, {"n.weight", "n.bias"},
+                 "b_n_running_mean: BUFFER target='n.running_mean'\nb_n_running_var: BUFFER target='n.running_var'\n"
+                 "getitem_3: BUFFER_MUTATION target='n.running_mean'\n");
+    setOperation(model, 0, "getitem", 1, "_native_batch_norm_legit_functional.default",
+                 "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True, 0.1, 1e-05");
+    setOperation(model, copy.empty() ? 1 : 2, "y", 1, "sub.Tensor", "%getitem, " + operand);
+    return importModel(model).messages;
+  };
+  const std::string early = "lets y read what they were before the step";
+  EXPECT_THAT(say("%getitem_3"), HasSubstr(early));
+  // Without optimization there is a copy.
+  EXPECT_THAT(say("%getitem_3", "getitem_3", "\n getitem_3 = Identity(\"n.running_mean\")"), HasSubstr(early));
+  EXPECT_THAT(say("%b_n_running_mean"), Not(HasSubstr("before the step")));
+}
+
 TEST(Meaning, LengthsOfCosinesAreBoundedWithTheirGradients) {
   // The current exporter bounds each length; the note keeps that it was a copy, bounded in place.
   auto make = [](const std::string &operation, const std::string &operands) {

@@ -17,6 +17,9 @@ config.name = "Lowtide"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["models", "Inputs", "lib", "Unit", "Contract"]
+# What takes minutes and has a smaller test next to it: -Dfull=1 runs it, as `tools/dev check --full` does.
+if not lit_config.params.get("full"):
+    config.excludes.append("Full")
 config.test_source_root = str(HERE)
 config.test_exec_root = str(build / "test" / "lit")
 

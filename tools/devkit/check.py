@@ -4,6 +4,7 @@ The last line is `N passed, N failed`. A suite that cannot run counts as failed;
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import io
 import json
@@ -69,6 +70,10 @@ def contract_suite(suite, full):
             suite.add(f"contract cuDNN {row['name']}", row["complaint"])
 
 
+# The output of the whole process is turned aside while a test runs in it.
+IN_PROCESS = threading.Lock()
+
+
 def run_python_tests(suite, folder, name):
     """The unittest cases of a folder."""
     sys.path.insert(0, str(folder))
@@ -76,7 +81,7 @@ def run_python_tests(suite, folder, name):
     for path in sorted(folder.glob("*.py")):
         for case in flatten(loader.loadTestsFromName(path.stem)):
             result = unittest.TestResult()
-            with contextlib.redirect_stdout(io.StringIO()):
+            with IN_PROCESS, contextlib.redirect_stdout(io.StringIO()):
                 case.run(result)
             complaints = [text for _, text in result.failures + result.errors] + [f"skipped: {why}" for _, why in result.skipped]
             suite.add(f"{name} {case.id()}", "\n".join(complaints))
@@ -131,8 +136,8 @@ def run_unit_tests(suite, program, name):
 
 
 def lit_suite(suite, full):
-    """Text tests: every .mlir and .test file below test/; in full also by tools under sanitizers."""
-    run_lit(suite, BUILD, "lit", {})
+    """Text tests: every .mlir and .test file below test/; in full also those in folders Full, and by tools under sanitizers."""
+    run_lit(suite, BUILD, "lit", {}, *(["-Dfull=1"] if full else []))
     if full:
         run_lit(suite, build_sanitized(), "lit sanitized", SANITIZED_BESIDE_LLVM)
 
@@ -145,13 +150,13 @@ SANITIZED_BESIDE_LLVM = {
 }
 
 
-def run_lit(suite, build, name, environment):
+def run_lit(suite, build, name, environment, *flags):
     """All text tests with the tools of a build folder; cases are named `name` and the file."""
     lit = dependencies.environment("tools").parent / "lit"
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "lit.json"
         run = subprocess.run(
-            [lit, "-q", f"-Dbuild={build}", f"-Dpython={dependencies.environment('tools')}", f"--output={report}", "--timeout=300", TEST],
+            [lit, "-q", f"-Dbuild={build}", f"-Dpython={dependencies.environment('tools')}", f"--output={report}", "--timeout=600", *flags, TEST],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             env=os.environ | environment,
         )  # fmt: skip
@@ -255,7 +260,7 @@ def exact_suite(suite, full):
     """Any budget, the same bits: random graphs, and every model (test/lib/RandomSteps, devkit/exact.py)."""
     from devkit import graphs
 
-    count = 20_000 if full else 500
+    count = 20_000 if full else 200
     # In the sample few by optimized code and few beside f64: those take most of the time.
     flags = () if full else ("--optimize-every=125", "--reference-every=50")
     figures, failures = graphs.run(BUILD / "bin" / graphs.PROGRAM, 0, count, os.cpu_count(), flags)
@@ -456,24 +461,32 @@ SUITES = {
 }
 
 
+# Many suites leave a core idle.
+SUITES_AT_ONCE = 2
+
+
+def run_suite(name, full):
+    """Runs one suite and says what failed; how many of its tests passed, and how many did not."""
+    suite, start = Suite(), time.monotonic()
+    try:
+        SUITES[name](suite, full)
+        if not suite.passed and not suite.failed:
+            suite.add(name, "this suite holds no test")
+    except (Failure, OSError, subprocess.SubprocessError, ValueError) as error:
+        suite.add(name, f"{type(error).__name__}: {error}")
+    for test, complaint in suite.failed:
+        say(f"FAIL {test}\n" + "\n".join("    " + line for line in complaint.strip().splitlines()[-40:]))
+    say(f"{name}: {len(suite.passed)} passed, {len(suite.failed)} failed ({time.monotonic() - start:.1f} s)")
+    return len(suite.passed), len(suite.failed)
+
+
 def run_suites(names, full):
-    passed = failed = 0
     if "fuzz" in names:
-        # Most suites leave a core idle. What goes wrong is said by the suite, which asks again.
+        # What goes wrong is said by the suite, which asks again.
         threading.Thread(target=fuzz.build_targets, daemon=True).start()
-    for name in names:
-        suite, start = Suite(), time.monotonic()
-        try:
-            SUITES[name](suite, full)
-            if not suite.passed and not suite.failed:
-                suite.add(name, "this suite holds no test")
-        except (Failure, OSError, subprocess.SubprocessError, ValueError) as error:
-            suite.add(name, f"{type(error).__name__}: {error}")
-        for test, complaint in suite.failed:
-            say(f"FAIL {test}\n" + "\n".join("    " + line for line in complaint.strip().splitlines()[-40:]))
-        say(f"{name}: {len(suite.passed)} passed, {len(suite.failed)} failed ({time.monotonic() - start:.1f} s)")
-        passed, failed = passed + len(suite.passed), failed + len(suite.failed)
-    return passed, failed
+    with concurrent.futures.ThreadPoolExecutor(SUITES_AT_ONCE) as pool:
+        counts = list(pool.map(lambda name: run_suite(name, full), names))
+    return sum(passed for passed, _ in counts), sum(failed for _, failed in counts)
 
 
 def main(argv):

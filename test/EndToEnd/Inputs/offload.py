@@ -43,11 +43,6 @@ for artifact in (whole, several):
 print(f"parameters, exported: {'same' if exports[0].read_bytes() == exports[1].read_bytes() else 'different'}")
 drawn = "--init=random:5"
 compare("parameters, drawn", whole, several, drawn)
-halves = ["--batch=8", "--precision=mixed-bf16", "--master=split", "--ema=0.9"]
-kept = compile("halves.tide", *halves)
-compare("parameters in halves, averaged", kept, compile("halves-file.tide", *halves, "--device-budget=750000", "--disk-budget=1GiB"))
-parts = ["--batch=8", "--micro-batches=2", "--clip-norm=1"]
-compare("parameters, in parts, clipped", compile("parts.tide", *parts), compile("parts-file.tide", *parts, "--device-budget=940000", "--disk-budget=1GiB"))
 plain = ["--batch=4", "--target=reference"]
 compare("reference, 850000 bytes", compile("reference.tide", *plain), compile("reference-file.tide", *plain, "--device-budget=850000", "--disk-budget=1GiB"))
 gpu = ["--batch=4", "--target=cuda-emulated"]
@@ -63,9 +58,6 @@ losses, saved, _ = train(WORK / "gpu.tide")
 train(host, steps=2)
 others, again, _ = train(host, f"--resume={host.with_suffix('')}", steps=2)
 print(f"cuda-emulated, parameters, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
-parts = ["--batch=8", "--target=cuda-emulated", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
-kept = compile("gpu-parts.tide", *parts)
-compare("cuda-emulated, parameters, scaled, clipped, in parts", kept, compile("gpu-parts-lasting.tide", *parts, "--device-budget=900000", "--host-budget=1GiB"))
 # The same in a file.
 lasting = ["--device-budget=600000", "--disk-budget=1GiB"]
 file = compile("gpu-file.tide", *gpu, *lasting)
@@ -76,4 +68,3 @@ assert figures["planned_bytes"] == figures["allocated_bytes"] <= 600000, figures
 train(file, steps=2)
 others, again, _ = train(file, f"--resume={file.with_suffix('')}", steps=2)
 print(f"cuda-emulated, in a file, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
-compare("cuda-emulated, in a file, scaled, clipped, in parts", kept, compile("gpu-parts-file.tide", *parts, "--device-budget=900000", "--disk-budget=1GiB"))

@@ -2,7 +2,8 @@
 //
 // 1. Stream 0 computes. What leaves the device for another memory goes on a stream of its own, and so does what comes
 //    back: a device has an engine for each, and a file does not hold up memory of the host. Instructions of a repeat
-//    stay together on stream 0, for there are no events in a repeat.
+//    stay together on stream 0, for there are no events in a repeat. Copies from a file (to a file) pass through one
+//    piece of memory: where a repeat has some, all of that direction are on stream 0.
 // 2. In the order of the text, each instruction waits for those of other streams that it must come after: the writers
 //    of what it reads, the writers and readers of what it overwrites. Vector clocks say what a stream knows already,
 //    so that no wait says again what another has said, and each event is needed.
@@ -236,9 +237,17 @@ LogicalResult StreamAssignment::run() {
     if (!plan::isInstruction(&op))
       continue;
     instructions.push_back(&op);
-    streamOf.try_emplace(getLane(&op), uint32_t(streamOf.size()));
+    if (isa<plan::RepeatOp>(op))
+      op.walk([&](Operation *inner) {
+        if (const Lane lane = getLane(inner);
+            lane.first == plan::ArenaSpace::File || lane.second == plan::ArenaSpace::File)
+          streamOf[lane] = 0;
+      });
   }
-  const auto streams = uint32_t(streamOf.size());
+  uint32_t streams = 1;
+  for (Operation *op : instructions)
+    if (streamOf.try_emplace(getLane(op), streams).second)
+      ++streams;
   if (streams == 1)
     return success();
   clocks.assign(streams, SmallVector<uint32_t>(streams, 0));

@@ -439,11 +439,12 @@ def fuzz_suite(suite, full):
         suite.add(f"fuzz {program.name}", fuzz.fuzz(program, 1_000_000 if full else 20_000, 0 if full else 20))
 
 
+# The longest first: what runs next to it shares no lock with it (IN_PROCESS).
 SUITES = {
+    "lit": lit_suite,
     "format": format_suite,
     "contract": contract_suite,
     "unit": unit_suite,
-    "lit": lit_suite,
     "refusals": refusal_suite,
     "gradients": gradient_suite,
     "behaviour": behaviour_suite,

@@ -54,6 +54,8 @@ bool isElementOperation(llvm::StringRef operation);
 /// A number as someone wrote it, of few digits, and how many these are; NAN: it is none.
 std::pair<double, int> asWritten(double number);
 
+/// Elements of the largest tensors whose values are compared where no note speaks for what they are.
+inline constexpr int64_t largestCompared = 1 << 20;
 /// The f32 values of `tensor`; empty where they cannot be read.
 std::vector<float> valuesOf(const UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 

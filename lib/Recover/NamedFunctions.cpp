@@ -23,9 +23,6 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// Elements of the largest tensors whose values are compared.
-static constexpr int64_t largestCompared = 1 << 20;
-
 namespace {
 /// Functions of parameters in a file without notes.
 class Images {
@@ -153,16 +150,17 @@ Images::Match Images::findReduction(const TensorProto &image, std::optional<std:
       if (elements <= int64_t(values.size()) || elements > largestCompared || (!differ && !isOwn) ||
           (found.parameter && !isOwn))
         continue;
+      ArrayRef<float> of = valuesOnce(*parameter.tensor);
+      if (of.empty())
+        continue;
       SmallVector<int64_t> dims(parameter.tensor->dims().begin(), parameter.tensor->dims().end());
       for (const std::vector<Step> &steps : findReductions(dims, int64_t(values.size()))) {
-        ArrayRef<float> of = valuesOnce(*parameter.tensor);
         std::vector<Numbers> made{{{of.begin(), of.end()}, dims}};
         for (const Step &step : steps)
           made.push_back(*evaluate(step, made));
         const Numbers &last = made.back();
-        if (of.empty() || !all_of(zip(last.values, values), [&](auto pair) {
-              return isEvaluated(std::get<0>(pair), std::get<1>(pair), last.scale);
-            }))
+        if (!all_of(zip(last.values, values),
+                    [&](auto pair) { return isEvaluated(std::get<0>(pair), std::get<1>(pair), last.scale); }))
           continue;
         found = {&parameter, nullptr, 0, steps};
         if (isOwn)

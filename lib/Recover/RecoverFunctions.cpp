@@ -23,9 +23,6 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// Elements of the largest tensors whose values are compared without a note that speaks for it.
-static constexpr int64_t largestCompared = 1 << 20;
-
 /// The operations that made the tensor, those aside that move elements.
 static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
   SmallVector<StringRef> operations;

@@ -89,8 +89,9 @@ void RecomputationProgram::addLaneRows() {
       most += getMost(copies[interval].back().seconds);
       if (storeOf[value] == zero) {
         storeOf[value] = program.addColumn(0, 0, 1);
-        copies[intervalOf(begins[value])].push_back({storeOf[value], listTimes(value, true)});
-        most += getMost(listTimes(value, true));
+        std::vector<Copy> &made = copies[intervalOf(begins[value])];
+        made.push_back({storeOf[value], listTimes(value, true)});
+        most += getMost(made.back().seconds);
       }
       program.addEntry(storeOf[value], 1);
       program.addEntry(load, -1);

@@ -16,6 +16,8 @@
 #include "lowtide/Support/Failure.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <charconv>
 #include <cmath>
 
@@ -156,6 +158,19 @@ static void addUnpackedLayers(func::FuncOp step, std::vector<Layer> &layers) {
   }
 }
 
+/// Of modules with several matrices, as recurrent layers are, each is a layer by its own name, but for what PyTorch
+/// calls the weight.
+static void nameByParameter(MutableArrayRef<Layer> layers) {
+  llvm::StringMap<llvm::StringSet<>> matrices;
+  for (const Layer &layer : layers)
+    if (!layer.reads.empty() || cast<RankedTensorType>(layer.weight.getType()).getRank() == 2)
+      matrices[layer.name].insert(layer.parameter);
+  for (Layer &layer : layers)
+    if (auto found = matrices.find(layer.name);
+        found != matrices.end() && found->second.size() > 1 && !StringRef(layer.parameter).ends_with(".weight"))
+      layer.name = layer.parameter;
+}
+
 /// All layers of a step with a float weight, in the order of its arguments.
 static std::vector<Layer> findLayers(func::FuncOp step) {
   std::vector<Layer> layers;
@@ -185,6 +200,7 @@ static std::vector<Layer> findLayers(func::FuncOp step) {
     }
     divideReads(MutableArrayRef(layers).drop_front(first), reads.products);
   }
+  nameByParameter(layers);
   addUnpackedLayers(step, layers);
   return layers;
 }
@@ -279,7 +295,7 @@ private:
   LogicalResult adapt(func::FuncOp step, double override) {
     if (failed(checkStaticArguments(step, "low-rank pairs belong to tensors of static shape")))
       return failure();
-    std::vector<Layer> layers = findLayers(step);
+    const std::vector<Layer> layers = findLayers(step);
     Dropout dropout(step, override);
     dropout.prepare();
     // What products read now: pairs put sums in the place of some of it.
@@ -287,13 +303,13 @@ private:
     for (const Layer &layer : layers)
       for (const nn::WeightRead &read : layer.reads)
         if (read.kind != nn::WeightKind::Table)
-          sources[read.product] = read.product->getOperand(1 - read.path.back()->getOperandNumber());
+          sources[read.product] = read.getInput();
     size_t pairs = 0;
     int64_t added = 0, held = 0;
     for (BlockArgument argument : step.getArguments())
       if (isa_and_nonnull<train::ParamAttr, train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())))
         held += cast<RankedTensorType>(argument.getType()).getNumElements();
-    for (Layer &layer : layers) {
+    for (const Layer &layer : layers) {
       const AdapterRule *rule = findRule(layer);
       if (!rule || layer.reads.empty())
         continue;

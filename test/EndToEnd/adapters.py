@@ -29,8 +29,8 @@ def call(program, *arguments, code=0):
     return done.stdout + done.stderr
 
 
-def compile(model, *flags, name="step.tide", code=0):
-    said = call("lowtide", "compile", model, "-q", "-o", scratch / name, "--batch=8", LOSS, *flags, code=code)
+def compile(model, *flags, name="step.tide", loss=LOSS, code=0):
+    said = call("lowtide", "compile", model, "-q", "-o", scratch / name, "--batch=8", loss, *flags, code=code)
     return scratch / name if code == 0 else said
 
 
@@ -102,6 +102,27 @@ for name in ("lora-gpt2", "lora-llama", "lora-vit", "dora-gpt2", "dora-llama", "
     assert abs(with_pairs - evaluate(base, folder)) > 0.01, "the pairs have no effect"
     # A run that starts from the files goes on from there.
     assert run(step, folder, "--steps=1", f"--init={saved(name)}")[0] == run(step, folder, "--steps=1", f"--init={saved(name) / 'adapter_model.safetensors'}")[0]
+
+# --- layers with several matrices, whose gates the file has in another order ---
+
+recurrent = models / "rnn-tiny"
+LAYERS = {"embedding", "head", "gru.weight_ih_l0", "gru.weight_ih_l0_reverse", "lstm.weight_ih_l0", "lstm.weight_ih_l1", "rnn.weight_ih_l0"}
+losses = []
+for form in "torchscript", "default", "torchscript-folded":
+    model, merged = recurrent / f"{form}.onnx", scratch / f"{form}.onnx"
+    step = compile(model, f"--lora={','.join(sorted(LAYERS))}:r=2,alpha=4", "--lr=0.05", loss="--loss=loss")
+    start = [] if form == "torchscript" else [f"--init={saved('torchscript')}"]
+    export = [f"--export={merged}", f"--model={model}", "--merge-lora"]
+    run(step, recurrent, "--steps=0" if start else "--steps=8", f"--save={scratch / form}", *start, *([] if start else export))
+    assert set(json.loads((saved(form) / "adapter_config.json").read_text())["target_modules"]) == LAYERS
+    arrays = read_safetensors(saved(form) / "adapter_model.safetensors")
+    assert arrays[PREFIX + "lstm.weight_ih_l0.lora_A.weight"].shape == (2, 24), {n: a.shape for n, a in arrays.items()}
+    assert all(array.any() for array in arrays.values()), form
+    losses.append(evaluate(step, recurrent, f"--resume={scratch / form}"))
+whole = compile(scratch / "torchscript.onnx", "--entries=train,eval", "--params=+*", name="merged.tide", loss="--loss=loss")
+losses.append(evaluate(whole, recurrent))
+assert max(losses) - min(losses) < 2e-5 * max(losses), losses
+assert abs(losses[0] - evaluate(compile(recurrent / "torchscript.onnx", name="base.tide", loss="--loss=loss"), recurrent)) > 0.01, losses
 
 # --- first values ---
 

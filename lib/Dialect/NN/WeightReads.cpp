@@ -2,8 +2,11 @@
 
 #include "lowtide/Dialect/NN/WeightReads.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -42,6 +45,20 @@ static std::optional<Sources> followReshape(ArrayRef<int64_t> from, const Source
   return result;
 }
 
+/// Whether an op puts the slices of a value in another order, as exporters do with the gates of recurrent layers. All
+/// of them in their own order are rows of a table: positions, for example.
+static bool isReordering(GatherOp gather) {
+  DenseIntElementsAttr indices;
+  const int64_t size = gather.getX().getType().getDimSize(gather.getAxis());
+  if (!matchPattern(gather.getIndices(), m_Constant(&indices)) || indices.getType().getRank() != 1 ||
+      indices.getNumElements() != size)
+    return false;
+  SmallVector<int64_t> order;
+  for (const APInt &index : indices.getValues<APInt>())
+    order.push_back(index.getSExtValue() < 0 ? index.getSExtValue() + size : index.getSExtValue());
+  return isPermutationVector(order) && !llvm::is_sorted(order);
+}
+
 /// The dimensions after an op that moves elements; nothing where it does anything else.
 static std::optional<Sources> followMove(OpOperand &use, const Sources &sources) {
   Operation *op = use.getOwner();
@@ -53,7 +70,9 @@ static std::optional<Sources> followMove(OpOperand &use, const Sources &sources)
   }
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return followReshape(reshape.getX().getType().getShape(), sources, reshape.getY().getType().getShape());
-  if (isa<SliceOp, ConcatOp, CastOp>(op))
+  if (auto gather = dyn_cast<GatherOp>(op); gather && !(use.getOperandNumber() == 0 && isReordering(gather)))
+    return std::nullopt;
+  if (isa<SliceOp, ConcatOp, CastOp, GatherOp>(op))
     return sources;
   return std::nullopt;
 }
@@ -63,51 +82,68 @@ static int64_t getContracted(DotOp dot, unsigned operand) {
   return operand == 0 ? !dot.getTransposeA() : dot.getTransposeB();
 }
 
+/// The way that an op with `sources` at the end of `path` multiplies the weight, or looks rows of it up; nothing where
+/// it does neither.
+static std::optional<WeightRead> getRead(const WeightRead::Path &path, const Sources &sources, int64_t rank) {
+  Operation *op = path.back()->getOwner();
+  const unsigned operand = path.back()->getOperandNumber();
+  auto isCast = [](OpOperand *each) { return isa<CastOp>(each->getOwner()); };
+  const bool isWhole = llvm::all_of(ArrayRef(path).drop_back(), isCast);
+  WeightRead read;
+  read.product = op;
+  read.paths = {path};
+  if (auto dot = dyn_cast<DotOp>(op)) {
+    if (sources.size() != 2 || rank != 2 || dot.getA() == dot.getB())
+      return std::nullopt;
+    const int64_t contracted = getContracted(dot, operand);
+    const int64_t in = sources[contracted], out = sources[1 - contracted];
+    read.inputDim = in;
+    return in >= 0 && out >= 0 && in != out ? std::optional(read) : std::nullopt;
+  }
+  if (isa<ConvOp>(op) && operand == 1 && rank >= 3 && isWhole) {
+    read.kind = WeightKind::Filter;
+    return read;
+  }
+  auto gather = dyn_cast<GatherOp>(op);
+  if (gather && operand == 0 && gather.getAxis() == 0 && rank == 2 && isWhole) {
+    read.kind = WeightKind::Table;
+    return read;
+  }
+  return std::nullopt;
+}
+
 WeightReads nn::findWeightReads(Value weight) {
   WeightReads reads;
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  Sources start;
-  for (int64_t d = 0; d < cast<RankedTensorType>(weight.getType()).getRank(); ++d)
-    start.push_back(d);
-  auto visit = [&](auto &self, Value value, const Sources &sources, SmallVector<OpOperand *> path) -> void {
+  llvm::DenseMap<Operation *, size_t> places;
+  const int64_t rank = cast<RankedTensorType>(weight.getType()).getRank();
+  auto visit = [&](auto &self, Value value, const Sources &sources, const WeightRead::Path &path) -> void {
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
-      SmallVector<OpOperand *> longer(path);
+      WeightRead::Path longer(path);
       longer.push_back(&use);
-      const unsigned operand = use.getOperandNumber();
       if (std::optional<Sources> next = followMove(use, sources)) {
-        self(self, op->getResult(0), *next, std::move(longer));
+        self(self, op->getResult(0), *next, longer);
         continue;
       }
-      WeightRead read;
-      read.product = op;
-      read.path = std::move(longer);
-      bool isProduct = seen.insert(op).second;
-      if (auto dot = dyn_cast<DotOp>(op)) {
-        const int64_t contracted = getContracted(dot, operand);
-        isProduct &= sources.size() == 2 && start.size() == 2 && dot.getA() != dot.getB();
-        if (isProduct) {
-          const int64_t in = sources[contracted], out = sources[1 - contracted];
-          read.inputDim = in;
-          isProduct = in >= 0 && out >= 0 && in != out;
-        }
-      } else if (isa<ConvOp>(op)) {
-        read.kind = WeightKind::Filter;
-        isProduct &= operand == 1 && start.size() >= 3 &&
-                     llvm::all_of(path, [](OpOperand *each) { return isa<CastOp>(each->getOwner()); });
-      } else if (auto gather = dyn_cast<GatherOp>(op)) {
-        read.kind = WeightKind::Table;
-        isProduct &= operand == 0 && gather.getAxis() == 0 && start.size() == 2 &&
-                     llvm::all_of(path, [](OpOperand *each) { return isa<CastOp>(each->getOwner()); });
-      } else {
-        isProduct = false;
+      std::optional<WeightRead> read = getRead(longer, sources, rank);
+      if (!read) {
+        reads.others.push_back(op);
+        continue;
       }
-      if (isProduct)
-        reads.products.push_back(std::move(read));
+      auto [place, isNew] = places.try_emplace(op, reads.products.size());
+      if (isNew) {
+        reads.products.push_back(std::move(*read));
+        continue;
+      }
+      WeightRead &first = reads.products[place->second];
+      if (&first.getOperand() == &use && first.inputDim == read->inputDim)
+        first.paths.push_back(std::move(longer));
       else
         reads.others.push_back(op);
     }
   };
+  Sources start;
+  llvm::append_range(start, llvm::seq(rank));
   visit(visit, weight, start, {});
   return reads;
 }
@@ -148,13 +184,15 @@ int64_t nn::getLargestRank(const WeightRead &read, RankedTensorType weight) {
 
 /// Whether a matrix becomes a part of one that has more inputs: a product adds up what several of them give.
 static bool isJoinedAlongInputs(const WeightRead &read) {
-  Sources sources = {0, 1};
-  for (OpOperand *use : ArrayRef(read.path).drop_back()) {
-    if (auto concat = dyn_cast<ConcatOp>(use->getOwner()); concat && sources[concat.getDim()] == read.inputDim)
-      return true;
-    sources = *followMove(*use, sources);
-  }
-  return false;
+  return llvm::any_of(read.paths, [&](const WeightRead::Path &path) {
+    Sources sources = {0, 1};
+    for (OpOperand *use : ArrayRef(path).drop_back()) {
+      if (auto concat = dyn_cast<ConcatOp>(use->getOwner()); concat && sources[concat.getDim()] == read.inputDim)
+        return true;
+      sources = *followMove(*use, sources);
+    }
+    return false;
+  });
 }
 
 std::string nn::refusePair(const WeightRead &read, bool hasMagnitudes) {
@@ -228,6 +266,13 @@ static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
       side = nn::slice(side, listOfSide(slice.getStarts(), f.isLeft, left, 0), listOfSide(shape, f.isLeft, left, rank),
                        listOfSide(slice.getStrides(), f.isLeft, left, 1));
     }
+  } else if (auto gather = dyn_cast<GatherOp>(op)) {
+    const int64_t axis = gather.getAxis();
+    const bool left = f.isLeft[axis];
+    Expr &side = left ? f.left : f.right;
+    if (side)
+      side = nn::gather(side, side.with(gather.getIndices()),
+                        llvm::count(ArrayRef(f.isLeft).take_front(axis), left) + (left ? 0 : 1));
   } else if (auto concat = dyn_cast<ConcatOp>(op)) {
     const int64_t dim = concat.getDim();
     SmallVector<int64_t> low(f.isLeft.size(), 0), high(f.isLeft.size(), 0);
@@ -243,11 +288,11 @@ static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
   f.isLeft = std::move(sides);
 }
 
-/// Factors where the product reads the matrix.
-static Factors follow(const WeightRead &read, Factors f) {
+/// Factors where the product reads what came one way.
+static Factors follow(const WeightRead &read, const WeightRead::Path &path, Factors f) {
   Sources sources = {0, 1};
   f.isLeft = sidesOf(sources, read.inputDim);
-  for (OpOperand *use : ArrayRef(read.path).drop_back()) {
+  for (OpOperand *use : ArrayRef(path).drop_back()) {
     sources = *followMove(*use, sources);
     move(*use, sidesOf(sources, read.inputDim), f);
   }
@@ -256,13 +301,18 @@ static Factors follow(const WeightRead &read, Factors f) {
 
 /// Input and pair of a read of a matrix; the result has the product's shape.
 static Expr multiply(const WeightRead &read, Expr input, Expr a, Expr b, double scale) {
-  const Factors f = follow(read, {b, a});
   auto dot = cast<DotOp>(read.product);
-  // Scaled where there are the fewest elements.
-  if (read.path.back()->getOperandNumber() == 1)
-    return nn::dot(nn::dot(input, f.right, dot.getTransposeA(), /*transposeB=*/true) * scale, f.left,
-                   /*transposeA=*/false, /*transposeB=*/true);
-  return nn::dot(f.left, nn::dot(f.right, input, /*transposeA=*/false, dot.getTransposeB()) * scale);
+  Expr total;
+  for (const WeightRead::Path &path : read.paths) {
+    const Factors f = follow(read, path, {b, a});
+    // Scaled where there are the fewest elements.
+    Expr part = read.getOperand().getOperandNumber() == 1
+                    ? nn::dot(nn::dot(input, f.right, dot.getTransposeA(), /*transposeB=*/true) * scale, f.left,
+                              /*transposeA=*/false, /*transposeB=*/true)
+                    : nn::dot(f.left, nn::dot(f.right, input, /*transposeA=*/false, dot.getTransposeB()) * scale);
+    total = total ? total + part : part;
+  }
+  return total;
 }
 
 static Expr convolve(ConvOp conv, Expr input, Expr a, Expr b, double scale) {
@@ -316,9 +366,14 @@ static Expr spread(const WeightRead &read, Expr ratio, ArrayRef<int64_t> shape) 
   if (read.kind == WeightKind::Filter) {
     dim = 1;
   } else if (read.kind == WeightKind::Matrix) {
-    dim = read.path.back()->getOperandNumber();
-    Expr column = nn::reshape(ratio, {ratio.dim(0), 1});
-    ratio = nn::reshape(follow(read, {column, {}, /*others=*/1.0}).left, {shape[dim]});
+    dim = read.getOperand().getOperandNumber();
+    Expr column = nn::reshape(ratio, {ratio.dim(0), 1}), outputs;
+    // Each way leaves ones for the outputs of the others.
+    for (const WeightRead::Path &path : read.paths) {
+      Expr part = follow(read, path, {column, {}, /*others=*/1.0}).left;
+      outputs = outputs ? outputs * part : part;
+    }
+    ratio = nn::reshape(outputs, {shape[dim]});
   }
   return nn::broadcast(ratio, shape, {dim});
 }
@@ -337,11 +392,11 @@ void nn::addPair(OpBuilder &builder, const WeightRead &read, const LowRankPair &
   if (read.kind == WeightKind::Table) {
     added = lookUp(cast<GatherOp>(product), a, b, pair.scale);
   } else {
-    const unsigned other = 1 - read.path.back()->getOperandNumber();
-    Expr whole = nn::cast(wrap(product->getOperand(other)), type), input = drop(whole);
+    Expr whole = nn::cast(wrap(read.getInput()), type), input = drop(whole);
     if (ratio && input.get() != whole.get()) {
       Operation *again = builder.clone(*product);
-      again->setOperand(other, nn::cast(input, getElementTypeOrSelf(product->getOperand(other))));
+      again->setOperand(1 - read.getOperand().getOperandNumber(),
+                        nn::cast(input, getElementTypeOrSelf(read.getInput())));
       ofDropped = nn::cast(wrap(again->getResult(0)), type);
     }
     added = read.kind == WeightKind::Filter ? convolve(cast<ConvOp>(product), input, a, b, pair.scale)

@@ -19,12 +19,20 @@ enum class WeightKind { Matrix, Filter, Table };
 
 /// A product that reads a weight.
 struct WeightRead {
+  /// Operands from the weight to the product, each of the op that the one before belongs to.
+  using Path = llvm::SmallVector<mlir::OpOperand *>;
+
   WeightKind kind = WeightKind::Matrix;
   mlir::Operation *product = nullptr;
-  /// Operands from the weight to the product, each of the op that the one before belongs to.
-  llvm::SmallVector<mlir::OpOperand *> path;
+  /// Several where the product reads parts of the weight, joined in another order. The last of each is `getOperand()`.
+  llvm::SmallVector<Path, 1> paths;
   /// Matrix, Table: the weight's dimension that inputs are multiplied with (of a table: its rows).
   int64_t inputDim = 0;
+
+  /// The product's operand that is the weight, or was moved out of it.
+  mlir::OpOperand &getOperand() const { return *paths.front().back(); }
+  /// Matrix, Filter: what it is multiplied with.
+  mlir::Value getInput() const { return product->getOperand(1 - getOperand().getOperandNumber()); }
 };
 
 /// All that reads a weight.

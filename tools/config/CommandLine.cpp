@@ -3,6 +3,7 @@
 #include "CommandLine.h"
 #include "Choices.h"
 #include <CLI/CLI.hpp>
+#include <map>
 
 using namespace lowtide;
 
@@ -38,25 +39,34 @@ void checkSwitches(CLI::App &command) {
   }
 }
 
-/// Refuses flags without their value: CLI11 takes the argument after "--save=" for it, another flag even.
+/// Refuses flags without their value, and second values of what takes one: CLI11 takes the argument after "--save=" for
+/// its value, another flag even, and counts in place of saying what was given.
 void checkValues(const CLI::App &app, int argc, const char *const *argv) {
   const auto commands = listCommands(app, argc, argv);
-  auto takesValue = [&](const std::string &flag) {
+  auto find = [&](const std::string &flag) -> const CLI::Option * {
     for (const CLI::App *command : commands)
       if (const CLI::Option *option = command->get_option_no_throw(flag))
-        return option->get_items_expected_min() > 0;
-    return false;
+        return option;
+    return nullptr;
   };
+  std::map<const CLI::Option *, std::string> given;
   for (int i = 1; i < argc && std::string(argv[i]) != "--"; ++i) {
     const std::string argument = argv[i], flag = argument.substr(0, argument.find('='));
-    if (!isLongFlag(argument) || !takesValue(flag))
+    const CLI::Option *option = argument.rfind("-", 0) == 0 ? find(flag) : nullptr;
+    if (!option || option->get_items_expected_min() == 0)
       continue;
     const bool isEmpty = flag.size() + 1 == argument.size();
     const bool isAlone = flag == argument && (i + 1 == argc || isLongFlag(argv[i + 1]));
     if (isEmpty || isAlone)
-      throw CLI::ParseError(argument + " has no value: write " + flag + "=VALUE, or leave the flag out",
+      throw CLI::ParseError(argument + " has no value: write " + flag + (isLongFlag(flag) ? "=" : " ") +
+                                "VALUE, or leave the flag out",
                             CLI::ExitCodes::ArgumentMismatch);
     i += flag == argument; // what follows is its value
+    const std::string value = flag == argument ? argv[i] : argument.substr(flag.size() + 1);
+    auto [first, isFirst] = given.emplace(option, value);
+    if (!isFirst && option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw)
+      throw CLI::ParseError(flag + " is given twice, as '" + first->second + "' and as '" + value + "': leave one out",
+                            CLI::ExitCodes::ArgumentMismatch);
   }
 }
 

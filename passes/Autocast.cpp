@@ -6,6 +6,7 @@
 
 #include "Autocast.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -360,13 +361,34 @@ bool Autocast::followsNarrow(OpResult value) const {
   return anyData;
 }
 
+/// Whether elementwise ops make of `value` what a function without bounds reads: after a difference that cancels, as in
+/// log(1 − a²), the rounding of `value` is all that such a function would see.
+bool Autocast::reachesUnbounded(Value value) const {
+  llvm::SmallSetVector<Value, 8> made;
+  made.insert(value);
+  for (size_t i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i].getUsers()) {
+      if (!user->hasTrait<OpTrait::Elementwise>() || isFloatCast(user) || !getFacts(user) ||
+          !getFloat(user->getResult(0)))
+        continue;
+      if (cast<FactsInterface>(user).getResultPrecision(0) == PrecisionPolicy::High)
+        return true;
+      made.insert(user->getResult(0));
+    }
+  return false;
+}
+
 void Autocast::store(OpResult value) {
   if (!isWide(value) || !mayStoreNarrow(value))
     return;
   bool follows = followsNarrow(value);
   if (follows)
     following.insert(value);
-  if (narrowOf.contains(value) || overrideOf(value.getOwner()) == PrecisionOverride::Narrow)
+  const bool isTold = overrideOf(value.getOwner()) == PrecisionOverride::Narrow;
+  // As PyTorch does, a contraction rounds a copy of an f32 value for itself.
+  if (narrowOf.contains(value) && !isTold && !follows && !pure && reachesUnbounded(value))
+    return;
+  if (narrowOf.contains(value) || isTold)
     return replaceUses(value, getNarrow(value));
   if (!fromData.contains(value) || statistics.contains(value))
     return;

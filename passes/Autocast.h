@@ -7,7 +7,7 @@
 //      widened where f32 is wanted.
 //   2. Storage: a value that some op needs in 16 bits is kept in 16 bits only, and so is one that the backward pass
 //      reads again and that is made of such values; who wants f32 widens that. One value has one set of bits wherever
-//      it is read.
+//      it is read, unless an f32 value goes to a contraction and, elementwise, to a logarithm or the like.
 //   3. What the backward pass reads in f32 and few elementwise ops make of 16-bit values is recomputed there
 //      (AutocastSaved.cpp).
 //
@@ -80,6 +80,7 @@ private:
   void visitBody(mlir::Block &body);
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;
+  bool reachesUnbounded(mlir::Value value) const;
   void replaceUses(mlir::Value value, mlir::Value narrowed);
   mlir::Value getKept(mlir::Value value) const;
   bool isActivation(mlir::Value kept) const;

@@ -39,7 +39,7 @@ COMMANDS = {
 
 # Commands that compare numbers run in the private environment that holds numpy; what explains them needs no numpy, so
 # that their modules import it where they use it.
-NUMERIC = {"demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "allocations", "masters", "offload", "combinations", "machine-code", "libraries", "bundle"}
+NUMERIC = {"zoo", "demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "allocations", "masters", "offload", "combinations", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -37,6 +37,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   warns            something differs, and the import warned
   refused          an error in words, and its exit code
   silently wrong   something differs, and nothing was said
+  other forms      it trains otherwise for the emulated device, in 16 bits, in parts or under a budget (--forms)
   crash            a signal, or an internal error
   no end           `lowtide verify` took longer than --seconds, which tells nothing about the file
   export failed    the exporter or cleaner wrote no file; counted apart
@@ -49,6 +50,8 @@ options:
                       (onnx.utils.extract_model of the whole), convert, newest, down (ONNX's version converter, to the next
                       version, opset 25, or below 18 or 15), merge (onnx.compose, another model in front), float16
                       (onnxruntime's converter), inferred (shapes), external (data in a second file)
+  --forms             files that hold or warn are also trained for the emulated device, in 16 bits, in two parts and under budgets,
+                      next to f32 on the CPU
   --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
   --limit=N           no more than N cases
   --sample=N          every Nth case
@@ -59,11 +62,13 @@ options:
   --seconds=N         how long one `lowtide verify` may take (120)
   --list              print the cases
 """
-STATES = ("holds", "warns", "refused", "silently wrong", "crash", "no end", "export failed")
+STATES = ("holds", "warns", "refused", "silently wrong", "other forms", "crash", "no end", "export failed")
 EXPORTS = ("train", "eval", "dynamo", "plain", "preserve")
 OPTIONS = ("open", "unfolded", "inputs", "external")
 CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "fused", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
 REFUSALS = range(1, 9)
+# Of files that end at their logits; a merge puts its prefix in front of outputs.
+LOSS = "cross_entropy({}, labels)"
 
 
 def environment():
@@ -92,11 +97,8 @@ def list_cases(python, libraries):
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def judge(binaries, folder, file, seconds, to_logits):
+def judge(binaries, folder, file, seconds, flags):
     """(state, words, warnings) of one file."""
-    # A merge puts its prefix in front of outputs.
-    logits = "net/logits" if "merge" in file else "logits"
-    flags = [f"--loss=cross_entropy({logits}, labels)"] if to_logits else []
     command = [binaries / "lowtide", "verify", folder / file, f"--against={folder / 'record.npz'}", "--json", *flags]
     try:
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
@@ -148,7 +150,13 @@ def run_case(maker, options, name, family, folder):
             continue
         if row:
             yield row
-        state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds, file.startswith("eval") and not name.startswith("programs/"))
+        flags = ["--loss=" + LOSS.format("net/logits" if "merge" in file else "logits")] if file.startswith("eval") and not name.startswith("programs/") else []
+        state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds, flags)
+        if options.forms and state in ("holds", "warns"):
+            from devkit import zoo_forms
+
+            if differing := zoo_forms.compare(options.bin, folder, file, flags):
+                state, said = "other forms", differing
         seconds = round(time.monotonic() - start, 1)
         row = {"name": name, "family": family, "file": file, "state": state, "words": said, "warnings": warnings, "seconds": seconds, "last": False}
         print(f"{state:<14} {name}/{file}  {seconds} s  {(said or '; '.join(warnings))[:240]}", flush=True)
@@ -183,7 +191,7 @@ def main(argv):
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--exports", type=lambda text: text.split(","), default=list(EXPORTS[:3]))
     parser.add_argument("--cleaners", nargs="?", type=lambda text: text.split(","), const=list(CLEANERS[:2]), default=[])
-    for flag in ("--fresh", "--list"):
+    for flag in ("--fresh", "--forms", "--list"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--sample", type=int, default=1)
@@ -234,4 +242,4 @@ def sweep(options):
     print("\n" + table(rows))
     counts = collections.Counter(row["state"] for row in rows)
     print(f"\n{len({row['name'] for row in rows})} models, {len(rows)} files: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))
-    return 1 if counts["silently wrong"] or counts["crash"] else 0
+    return 1 if counts["silently wrong"] or counts["other forms"] or counts["crash"] else 0

@@ -1,0 +1,95 @@
+"""A file of the zoo trained in other forms than f32 on the CPU: for the emulated device, in 16 bits, in parts, under budgets."""
+
+import json
+import re
+import subprocess
+
+import numpy
+
+from devkit.judge import first_error
+from devkit.roundtrip import REFUSED
+from devkit.tensors import onnx_inputs
+
+STEPS = 3
+# Flags, and how far the first loss may lie from that of f32 on the CPU, and the others: parts of a loss and of one. Sampled and sorted
+# values flip between precisions, so that only the first loss is compared there, roughly.
+FORMS = {
+    "cuda-emulated": (["--target=cuda-emulated"], 1e-4, 2e-4),
+    "two parts": (["--micro-batches=2"], 1e-4, 2e-4),
+    "mixed-bf16": (["--precision=mixed-bf16"], 0.1, None),
+    "mixed-f16": (["--precision=mixed-f16"], 0.1, None),
+    "cuda-emulated, mixed-bf16": (["--target=cuda-emulated", "--precision=mixed-bf16"], 0.1, None),
+}
+# Of the bytes without a budget; compared bit by bit.
+BUDGETS = ("80%", "55%")
+# What batch norms compute differs in parts, and the compiler says so.
+APART = "statistics over each part"
+
+
+def write_data(folder):
+    """The batch of record.npz as data of one step, floats in 32 bits; shapes by name."""
+    with numpy.load(folder / "record.npz") as record:
+        arrays = {name.removeprefix("input/"): record[name] for name in record.files if name.startswith("input/")}
+    numpy.savez(folder / "data.npz", **{name: a.astype("f4") if a.dtype == numpy.float64 else a for name, a in arrays.items()})
+    return {name: a.shape for name, a in arrays.items()}
+
+
+def bind_dimensions(model, shapes):
+    """Flags for what the file leaves open."""
+    inputs = onnx_inputs(model)
+    sizes = {dim: size for name, dims in inputs.items() for dim, size in zip(dims, shapes.get(name, ())) if isinstance(dim, str)}
+    shaped = [f"--shape={name}={'x'.join(map(str, shapes[name]))}" for name, dims in inputs.items() if None in dims and name in shapes]
+    return [f"--dim={dim}={size}" for dim, size in sizes.items()] + shaped
+
+
+class Trial:
+    def __init__(self, binaries, folder, file, flags):
+        self.binaries, self.folder, self.file, self.flags = binaries, folder, file, flags
+
+    def call(self, program, *arguments):
+        return subprocess.run([str(self.binaries / program), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+
+    def train(self, *flags):
+        """(losses, bytes that are saved, what the compiler said); no losses where it refuses."""
+        artifact, saved, log = (self.folder / name for name in ("form.tide", "form", "form.jsonl"))
+        done = self.call("lowtide", "compile", self.folder / self.file, "-o", artifact, "--optimizer=sgd", "--lr=0.01", "--entries=train", *self.flags, *flags)
+        if done.returncode in REFUSED:
+            return None, None, done.stderr
+        if done.returncode:
+            raise ValueError(f"compile: exit {done.returncode}: {first_error(done.stderr)}")
+        ran = self.call("lowtide-run", artifact, f"--data={self.folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={log}", f"--save={saved}", "--overwrite",
+                        "--seed=3", "--poison", "--quiet", "--on-nonfinite=continue")  # fmt: skip
+        if ran.returncode:
+            raise ValueError(f"run: exit {ran.returncode}: {first_error(ran.stderr)}")
+        losses = [row["loss"] for row in map(json.loads, log.read_text().splitlines()) if "step" in row and "loss" in row]
+        return losses, {path.name: path.read_bytes() for path in sorted(saved.rglob("*.safetensors"))}, done.stderr
+
+
+def differs(losses, others, first, rest):
+    """Whether any loss is further away than it may be; one that is not finite only equals itself."""
+    bounds = [first, *[rest] * (len(losses) - 1)]
+    return any(bound is not None and str(a) != str(b) and not abs(float(a) - float(b)) <= bound * (abs(float(a)) + 1) for a, b, bound in zip(losses, others, bounds))
+
+
+def compare(binaries, folder, file, flags):
+    """What differs, in words; empty where nothing does."""
+    shapes = write_data(folder)
+    trial = Trial(binaries, folder, file, [*flags, *bind_dimensions(folder / file, shapes)])
+    whole, saved, said = trial.train()
+    if whole is None:
+        return f"refused: {first_error(said)}"
+    words = []
+    for name, (form, first, rest) in ({"f32": ([], None, None)} | FORMS).items():
+        try:
+            losses, kept, said = (whole, saved, said) if not form else trial.train(*form)
+            if losses is None:
+                continue
+            if differs(whole, losses, first, rest) and not re.search(APART, said):
+                words.append(f"{name}: losses {losses}, not {whole}")
+            for budget in BUDGETS if "16" not in name or "emulated" in name else ():
+                others, again, said = trial.train(*form, f"--device-budget={budget}")
+                if others is not None and (str(others), again) != (str(losses), kept):
+                    words.append(f"{name} under {budget}: other bits, losses {others}, not {losses}")
+        except ValueError as error:
+            words.append(f"{name}: {error}")
+    return "; ".join(words)

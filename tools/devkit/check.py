@@ -100,12 +100,12 @@ def unit_suite(suite, full):
     run_python_tests(suite, TEST / "Unit" / "Devkit", "unit devkit")
     programs = sorted(p for p in (BUILD / "test" / "unit").glob("*") if p.is_file() and os.access(p, os.X_OK))
     for program in programs:
-        run_unit_tests(suite, program, f"unit {program.name}")
+        run_unit_tests(suite, program, f"unit {program.name}", full)
     if full:
         names = ("CudaTests", "RuntimeTests")  # code of ours alone, no part of LLVM
         folder = build_sanitized(*names)
         for name in names:
-            run_unit_tests(suite, folder / "test" / "unit" / name, f"unit sanitized {name}")
+            run_unit_tests(suite, folder / "test" / "unit" / name, f"unit sanitized {name}", full)
 
 
 def build_sanitized(*targets):
@@ -117,12 +117,12 @@ def build_sanitized(*targets):
     return folder
 
 
-def run_unit_tests(suite, program, name):
+def run_unit_tests(suite, program, name, full):
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         run = subprocess.run(
             [program, f"--gtest_output=json:{report.name}"], cwd=program.parent.parent, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900,
-            env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+            env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "LOWTIDE_TESTS": "full" if full else "sample"},
         )  # fmt: skip
         text = pathlib.Path(report.name).read_text()
     if not text or (run.returncode not in (0, 1)):

@@ -102,7 +102,7 @@ TEST(Ordering, UpdatesOfTheStepBeforeStandWhereTheyAreNeeded) {
 
 TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
   std::mt19937_64 random(3);
-  for (unsigned i = 0; i < 300; ++i) {
+  for (unsigned i = 0; i < countTrials(300); ++i) {
     StepGraph graph = randomStep(random, 2 + random() % 25);
     Front front(graph, originalSchedule(graph), {8});
     const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
@@ -128,7 +128,7 @@ TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
 
 TEST(Fit, IsNeverAboveABaseline) {
   std::mt19937_64 random(4);
-  for (unsigned i = 0; i < 100; ++i) {
+  for (unsigned i = 0; i < countTrials(100); ++i) {
     StepGraph graph = randomStep(random, 2 + random() % 25);
     const Schedule order = originalSchedule(graph);
     Front front(graph, order, {8});

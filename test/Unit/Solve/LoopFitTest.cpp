@@ -71,7 +71,7 @@ void expectTrue(const StepGraph &graph, const FittedSchedule &plan) {
 
 TEST(LoopFit, StaysWithinTheBudgetAndIsMonotone) {
   std::mt19937_64 random(11);
-  for (unsigned i = 0; i < 150; ++i) {
+  for (unsigned i = 0; i < countTrials(150); ++i) {
     StepGraph graph = randomStep(random, 4 + random() % 15);
     addLoops(random, graph, 1);
     LoopFront front(graph, {6, 2});

@@ -189,7 +189,7 @@ static StepGraph randomStepWithLoads(unsigned seed) {
 
 TEST(Offload, RandomStepsStayWithinTheirBudgets) {
   unsigned moved = 0, hoisted = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < countTrials(40); ++seed) {
     SCOPED_TRACE(seed);
     const StepGraph graph = randomStepWithLoads(seed);
     PackingOptions options;
@@ -232,8 +232,8 @@ TEST(Offload, RandomStepsStayWithinTheirBudgets) {
       }
     }
   }
-  EXPECT_GT(moved, 30u);
-  EXPECT_GT(hoisted, 8u);
+  EXPECT_GT(moved, countTrials(30));
+  EXPECT_GT(hoisted, countTrials(8));
 }
 
 /// Of 64 bytes each, a is read by b and at the end by z, b by c and by the operation before z. Both wait, b for a

@@ -9,9 +9,18 @@
 #include "lowtide/Solve/Model/Timeline.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
+#include <string_view>
 
 namespace lowtide::solve {
+
+/// Random steps that a property is tried on: all of them in `tools/dev check --full`, which sets LOWTIDE_TESTS=full, a
+/// third elsewhere.
+inline unsigned countTrials(unsigned all) {
+  const char *tests = std::getenv("LOWTIDE_TESTS");
+  return tests && std::string_view(tests) == "full" ? all : all / 3;
+}
 
 /// Builds a step operation by operation.
 class StepBuilder {

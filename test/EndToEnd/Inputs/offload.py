@@ -10,8 +10,6 @@ state = compile("state.tide", "--batch=8", "--device-budget=1000000", "--disk-bu
 figures = compare("cpu, 1000000 bytes", whole, state)
 assert figures["planned_bytes"] == figures["allocated_bytes"] <= 1000000, figures
 assert figures["moved"]["planned_file_bytes"] == figures["moved"]["allocated_file_bytes"] > 400000, figures
-mixed = ["--batch=8", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
-compare("cpu, mixed-bf16, clipped, scaled, in parts", compile("mixed.tide", *mixed), compile("mixed-file.tide", *mixed, "--device-budget=995000", "--disk-budget=1GiB"))
 # Whatever moves the bytes.
 for way in ("threads", "auto"):
     figures = compare(f"moved by {way}", whole, state, f"--spill-io={way}")
@@ -58,13 +56,3 @@ losses, saved, _ = train(WORK / "gpu.tide")
 train(host, steps=2)
 others, again, _ = train(host, f"--resume={host.with_suffix('')}", steps=2)
 print(f"cuda-emulated, parameters, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
-# The same in a file.
-lasting = ["--device-budget=600000", "--disk-budget=1GiB"]
-file = compile("gpu-file.tide", *gpu, *lasting)
-arenas = places(file)
-assert "params_file" in arenas.values() and "host_pinned" not in arenas.values(), arenas
-figures = compare("cuda-emulated, in a file", WORK / "gpu.tide", file)
-assert figures["planned_bytes"] == figures["allocated_bytes"] <= 600000, figures
-train(file, steps=2)
-others, again, _ = train(file, f"--resume={file.with_suffix('')}", steps=2)
-print(f"cuda-emulated, in a file, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")

@@ -133,6 +133,11 @@ bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signat
       StringRef(findProgramOperator(*use.node)).contains("group_norm"))
     return true;
   std::vector<std::string> operands = findProgramOperands(*use.node);
+  // A norm that reads one value, which may be a parameter itself, has no scale and no shift.
+  if ((role == "weight" || role == "bias") && operands.size() == 1 &&
+      StringRef(use.node->op_type()).ends_with("Normalization") &&
+      StringRef(findProgramOperator(*use.node)).contains("norm"))
+    return true;
   return use.node->op_type() == "BatchNormalization" && (role == "weight" || role == "bias") && !operands.empty() &&
          llvm::none_of(operands, [&](const std::string &operand) {
            const SignatureEntry *entry = signature.findPlaceholder(operand);

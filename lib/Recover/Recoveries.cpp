@@ -219,7 +219,7 @@ static const Recovery operations[] = {
      FindingKind::DetachLost},
     {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
-     "no notes; `h + (q − h)`, one of the two made of the other, or q without a gradient",
+     "no notes; `h + (q − h)` or `q + h − h`, one of the two made of the other, or q without a gradient",
      "`detach` of the difference",
      FindingKind::StraightThrough,
      {}},

@@ -1,7 +1,8 @@
 //===- StraightThrough.cpp - differences that a program detaches -------------------===//
 //
-// `h + (q - h).detach()` has the value of q and the gradient of h; so have `h - (h - q).detach()` and
-// `q.detach() - h.detach() + h`. PyTorch's old exporter writes `h + (q - h)`, which is q, and which no program writes.
+// `h + (q - h).detach()` has the value of q and the gradient of h; so have `h - (h - q).detach()`,
+// `q.detach() - h.detach() + h` and `q + h - h.detach()`. PyTorch's old exporter writes `h + (q - h)` or `(q + h) - h`,
+// which are q, and which no program writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,12 +72,15 @@ static bool isSame(const ValueIndex &values, StringRef one, StringRef other, int
                 [&](const auto &pair) { return isSame(values, std::get<0>(pair), std::get<1>(pair), steps - 1); });
 }
 
-/// The operand of `sum` that is a difference to the other one; -1: none is.
+/// The operand of `sum` that is a difference to the other one, or that was added before it is taken away; -1: none is.
 static int findDetachedOperand(const ValueIndex &makers, const NodeProto &sum) {
   const bool isAdd = sum.op_type() == "Add";
   if ((!isAdd && sum.op_type() != "Sub") || !sum.domain().empty() || sum.input_size() != 2 ||
       !findProgramNote(sum).empty())
     return -1;
+  auto isForward = [&](StringRef made, StringRef kept) {
+    return made != kept && (isFlat(makers, made) || isMadeOf(makers, made, kept) || isMadeOf(makers, kept, made));
+  };
   for (int operand : {1, 0}) {
     const NodeProto *difference = makers.find(sum.input(operand), "Sub", 2);
     const std::string &kept = sum.input(1 - operand);
@@ -84,10 +88,15 @@ static int findDetachedOperand(const ValueIndex &makers, const NodeProto &sum) {
       continue;
     // h + (q - h), h - (h - q)
     const std::string &taken = difference->input(isAdd), &made = difference->input(!isAdd);
-    if (made != kept && (isFlat(makers, made) || isMadeOf(makers, made, kept) || isMadeOf(makers, kept, made)) &&
-        isSame(makers, taken, kept))
+    if (isForward(made, kept) && isSame(makers, taken, kept))
       return operand;
   }
+  // q + h - h
+  if (const NodeProto *whole = isAdd ? nullptr : makers.find(sum.input(0), "Add", 2))
+    for (int operand : {1, 0})
+      if (isForward(whole->input(1 - operand), whole->input(operand)) &&
+          isSame(makers, sum.input(1), whole->input(operand)))
+        return 1;
   return -1;
 }
 

@@ -56,6 +56,14 @@ static bool isSetting(const InitializerUse &use) {
       .Default(false);
 }
 
+/// Whether it is an exponent that a module keeps: PyTorch's exporters give names of their own to numbers.
+static bool isLearnedExponent(const ModelView &file, const TensorFacts &facts) {
+  StringRef name = facts.tensor->name();
+  return file.getModel().producer_name() == "pytorch" && !isInventedName(name) && !moduleOf(name).empty() &&
+         llvm::all_of(facts.uses,
+                      [](const InitializerUse &use) { return use.node->op_type() == "Pow" && use.operand == 1; });
+}
+
 /// Whether frameworks call a layer's parameters so: `net.fc.weight`, `params/Dense_0/kernel`, `model/norm/gamma:0`.
 static bool isParameterName(StringRef name) {
   name.consume_back(":0");
@@ -295,7 +303,7 @@ static InitializerInfo classify(const ModelView &file, const MergedTensors &merg
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::Unread);
   if (isBufferLeaf(leafOf(name)) || isPowerIteration(file, facts, name))
     return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::BufferName);
-  if (llvm::all_of(facts.uses, isSetting))
+  if (llvm::all_of(facts.uses, isSetting) && !isLearnedExponent(file, facts))
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::Setting);
   if (fillsBias(file, facts))
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::FillsBias);

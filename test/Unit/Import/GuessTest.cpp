@@ -314,6 +314,24 @@ TEST(Classification, AnExponentThatIsNoRampIsTrained) {
   }
 }
 
+TEST(Classification, AnExponentThatAModuleKeepsIsTrained) {
+  // PyTorch's old exporter gives names of its own to exponents that are numbers.
+  auto make = [](const std::string &name, const std::string &producer = "pytorch") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,3] x) => (float[2,3] y) <float[3,3] "fc.weight" = {1,2,3,4,5,6,7,8,9}, float[1] p = {1}> {
+        a = MatMul(x, "fc.weight")
+        y = Pow(a, p)
+      })");
+    model.set_producer_name(producer);
+    renameValue(model, "p", name);
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(make("pool.p"), testing::UnorderedElementsAre("fc.weight", "pool.p"));
+  EXPECT_THAT(make("onnx::Pow_7"), ElementsAre("fc.weight"));
+  EXPECT_THAT(make("pool.p", "other"), ElementsAre("fc.weight"));
+}
+
 TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {
   // The program calls `self.model.decoder` itself, so that the scopes lack `model`.
   for (bool isCopied : {false, true}) {

@@ -93,9 +93,10 @@ Images::Match Images::find(const TensorProto &image, std::optional<std::string> 
     for (const ElementFunction &function : elementFunctions()) {
       bool isNamed = op.empty() || op == function.operators().back();
       std::optional<double> number = isNamed ? matchFunction(function, of, values) : std::nullopt;
-      // The other part of a mixture is one even where the numbers alone would not tell.
-      bool isRest =
-          number == 1 && function.other == ElementFunction::NumberFirst && StringRef(function.ops[0]) == "Sub";
+      // The other part of a mixture is one even where the numbers alone would not tell. Ones may as well be 1 + g of
+      // another parameter of zeros, unless their name tells.
+      bool isRest = number == 1 && function.other == ElementFunction::NumberFirst &&
+                    StringRef(function.ops[0]) == "Sub" && (!op.empty() || of.front() != 0);
       if (!number || !(isTelling(function, of, values) || (isOwn && isRest)))
         continue;
       found = {&parameter, &function, *number};

@@ -204,6 +204,28 @@ TEST(Merged, ANormWithoutWeightsReadsNumbers) {
   EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
+TEST(Merged, ANormOfAParameterReadsNoOther) {
+  // `layer_norm(w, (2,))`: what stands for the scale is not w.
+  auto make = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1, 2, 3, 5}, float[2] val_2 = {1, 1}> {
+        layer_norm = LayerNormalization(w, val_2)
+        y = Gemm<transB = 1>(x, layer_norm)
+      })");
+    setSignature(model, {"w", "s"});
+    setOperation(model, 0, "layer_norm", 1, "layer_norm.default", operands);
+    setOperation(model, 1, "y", 1, "linear.default", "%x, %layer_norm");
+    return classify(model);
+  };
+  Classified bare = make("%p_w, [2], None, None, 1e-05, False");
+  EXPECT_EQ(bare.failure, FailureKind::None) << bare.messages;
+  EXPECT_THAT(bare.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(bare.names(InitializerRole::Constant), ElementsAre("val_2"));
+  EXPECT_THAT(make("%p_w, [2], %p_s, None, 1e-05, False").names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("w", "s"));
+}
+
 TEST(Merged, ParametersOfACellThatAreReadElsewhereToo) {
   // Peepholes of zeros: `f` reads the last state, `o` the one that `f` reads in the next round.
   ModelProto model = parseModel(R"(
@@ -384,6 +406,26 @@ TEST(Merged, PartsOfAJointBiasAreTheirOwn) {
   EXPECT_THAT(result.names(InitializerRole::Parameter),
               testing::UnorderedElementsAre("at.bias", "at.out.bias", "v", "at.out.weight"));
   EXPECT_THAT(result.messages, HasSubstr("they are trained apart"));
+}
+
+TEST(Merged, OnesAreNotTheRestOfZeros) {
+  // x * (1 + g) + s: with g gone, 1 - s would be the same ones.
+  auto make = [](const std::string &name) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[2,3] x) => (float[2,3] y)
+        <float[3,3] "m.fc.weight" = {1,2,3,4,5,6,7,8,9}, float[3] "m.s" = {0,0,0}, float[3] ones = {1,1,1}> {
+        a = MatMul(x, "m.fc.weight")
+        b = Mul(a, ones)
+        y = Add(b, "m.s")
+      })");
+    renameValue(model, "ones", name);
+    model.mutable_graph()->mutable_node(1)->set_name("/m/Mul");
+    return classify(model);
+  };
+  EXPECT_FALSE(make("onnx::Mul_9").replaced.contains("onnx::Mul_9"));
+  EXPECT_THAT(make("onnx::Mul_9").messages, HasSubstr("onnx::Mul_9"));
+  EXPECT_TRUE(make("/m/Sub_output_0").replaced.contains("/m/Sub_output_0"));
 }
 
 TEST(Merged, ATieOutlivesAnotherNameForItsParameter) {

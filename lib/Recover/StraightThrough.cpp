@@ -46,7 +46,10 @@ static bool isFlat(const ValueIndex &values, StringRef value) {
     return true;
   if (node->op_type() == "Where" && node->input_size() == 3)
     return values.isConstant(node->input(1)) && values.isConstant(node->input(2));
-  if ((node->op_type() == "Mul" || node->op_type() == "Div") && node->input_size() == 2)
+  // Bounded, at a zero point and scaled, as quantization does it.
+  if (node->op_type() == "Cast" || node->op_type() == "Clip")
+    return isFlat(values, node->input(0));
+  if (is_contained({"Add", "Div", "Mul", "Sub"}, node->op_type()) && node->input_size() == 2)
     return isFlat(values, node->input(0)) && values.isConstant(node->input(1));
   return false;
 }

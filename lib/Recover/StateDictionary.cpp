@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cstring>
 
@@ -38,8 +39,8 @@ public:
     }
   }
 
-  /// Lists entry `name`; false: the file does not hold it.
-  bool add(StringRef name);
+  /// Lists entry `name`; false: the file does not hold it. `counts`: a counter of batch norms goes up with its mean.
+  bool add(StringRef name, bool counts = true);
   ArrayAttr finish() const { return builder.getArrayAttr(entries); }
 
 private:
@@ -69,7 +70,7 @@ DenseElementsAttr SavedConstants::valueOf(const InitializerInfo &info) const {
                        ArrayRef<char>(bytes->data(), bytes->size()), builder.getContext());
 }
 
-bool SavedConstants::add(StringRef name) {
+bool SavedConstants::add(StringRef name, bool counts) {
   const InitializerInfo *info = byName.lookup(name);
   if (leafOf(name) == counterLeaf) {
     const InitializerInfo *mean = byName.lookup(inModule(moduleOf(name), "running_mean"));
@@ -77,7 +78,8 @@ bool SavedConstants::add(StringRef name) {
     if (!start && (info || !mean))
       return false;
     auto scalar = RankedTensorType::get({}, builder.getI64Type());
-    append(name, start ? start : DenseElementsAttr::get(scalar, int64_t(0)), mean ? StringRef(mean->name) : "");
+    append(name, start ? start : DenseElementsAttr::get(scalar, int64_t(0)),
+           mean && counts ? StringRef(mean->name) : "");
     return true;
   }
   if (!info)
@@ -96,9 +98,17 @@ ArrayAttr lowtide::listSavedConstants(ModelView &file, ArrayRef<InitializerInfo>
   const ::onnx::ModelProto &model = file.getModel();
   if (Signature signature(model.graph()); signature.isPresent()) {
     SmallVector<StringRef> lost;
+    llvm::StringSet<> assigned;
     for (const SignatureEntry &entry : signature.getEntries())
-      if (entry.isSaved() && !saved.add(entry.target) && entry.kind == SignatureEntry::Buffer)
+      if (entry.mutated)
+        assigned.insert(entry.target);
+    for (const SignatureEntry &entry : signature.getEntries()) {
+      // A program that calls F.batch_norm on a module's statistics does not count.
+      const bool counts =
+          assigned.contains(entry.target) || !assigned.contains(inModule(moduleOf(entry.target), "running_mean"));
+      if (entry.isSaved() && !saved.add(entry.target, counts) && entry.kind == SignatureEntry::Buffer)
         lost.push_back(entry.target);
+    }
     if (!lost.empty())
       file.getReport().add({FindingKind::BuffersNotSaved, lost.front().str(), {lost.begin(), lost.end()}});
     return saved.finish();

@@ -50,6 +50,7 @@ CASES = [
     ("concatenated-weight", "dynamo", False, "refused"),
     ("lstm-projected", "dynamo", False, "refused"),
     ("script-soft-actor", "dynamo", False, "holds"),
+    ("kind-norm-shared-scale", "dynamo", False, "holds"),
 ]
 SHORT = 2
 

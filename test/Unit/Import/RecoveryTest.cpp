@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestModel.h"
+#include "lowtide/Recover/StateDictionary.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -176,6 +177,37 @@ TEST(Recovery, AssignedBuffersWithoutTheirValueAreNamed) {
   };
   EXPECT_THAT(make("add_1"), HasSubstr("they keep the values of the file: center"));
   EXPECT_THAT(make("add"), Not(HasSubstr("assigns buffers")));
+}
+
+TEST(Recovery, CountersThatTheProgramDoesNotCount) {
+  // F.batch_norm on the statistics of a module: its mean is assigned, its counter is not.
+  auto list = [](const std::string &counter) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4,2] x) => (float[4,2] y)
+      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 4}, float[2] "n.running_mean" = {0, 0},
+       float[2] "n.running_var" = {1, 1}> {
+        y, mean, var = BatchNormalization<training_mode = 1>(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+      })");
+    setSignature(model, {"n.weight", "n.bias"},
+                 "b_mean: BUFFER target='n.running_mean' persistent=True\n"
+                 "b_var: BUFFER target='n.running_var' persistent=True\n"
+                 "b_count: BUFFER target='n.num_batches_tracked' persistent=True\nx: USER_INPUT\n\n# outputs\n"
+                 "mean: BUFFER_MUTATION target='n.running_mean'\nvar: BUFFER_MUTATION target='n.running_var'\n" +
+                     counter + "y: USER_OUTPUT\n");
+    RecordingContext recording;
+    OnnxFile file(recording.context, "model.onnx");
+    std::string bytes = model.SerializeAsString(), text;
+    EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+    auto module = importOnnx(file, ImportOptions());
+    EXPECT_TRUE(mlir::succeeded(module)) << recording.messages;
+    if (mlir::succeeded(module))
+      llvm::raw_string_ostream(text) << (**module)->getAttr(savedAttrName);
+    return text;
+  };
+  EXPECT_THAT(list("add: BUFFER_MUTATION target='n.num_batches_tracked'\n"),
+              HasSubstr("{follows = \"n.running_mean\", name = \"n.num_batches_tracked\""));
+  EXPECT_THAT(list(""), HasSubstr("{name = \"n.num_batches_tracked\""));
 }
 
 TEST(Recovery, ParametersThatTheProgramAssigns) {

@@ -65,13 +65,17 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   if (best.schedule.empty())
     return success();
   const uint64_t givenBytes = before->getPeakBytes();
-  const bool isLower = best.timeline.peakBytes < givenBytes || isBodyChanged(best);
+  const solve::StepGraph &graph = problem->getGraph();
+  // An argument may be updated in front of its last reader: then the given order is none that a budget could begin
+  // with.
+  const bool isGivenValid = solve::evaluate(graph, solve::originalSchedule(graph)).has_value();
+  const bool isLower = !isGivenValid || best.timeline.peakBytes < givenBytes || isBodyChanged(best);
   solve::PackingOptions options = getPlanPacking();
   options.nearness = 250; // plan-place looks for the rest
   solve::PackedPlan packed;
   // Where no budget follows, this order is the plan's.
   if (isLower || StringRef(best.method) == "as given")
-    packed = solve::packPlan(problem->getGraph(), best, options, /*mostOrders=*/64);
+    packed = solve::packPlan(graph, best, options, /*mostOrders=*/64);
   if (!isLower && !packed.isReordered) {
     step.emitRemark("@") << step.getSymName() << ": peak " << formatBytes(givenBytes)
                          << " as given: no order that was tried needs less";

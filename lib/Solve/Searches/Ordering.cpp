@@ -53,6 +53,8 @@ public:
     }
   }
 
+  /// The order of the program, with each update of an argument after the argument's readers.
+  Schedule updatesLast();
   Schedule list(bool fence);
   Schedule depthFirst();
   Schedule eager(const Schedule &order);
@@ -67,6 +69,23 @@ private:
   const StepGraph &graph;
   std::vector<std::vector<uint32_t>> predecessors, successors, readers;
 };
+
+Schedule Orderer::updatesLast() {
+  Schedule order;
+  std::vector<size_t> missing(predecessors.size());
+  std::set<uint32_t> ready;
+  for (uint32_t op = 0; op < predecessors.size(); ++op)
+    if (!(missing[op] = predecessors[op].size()))
+      ready.insert(op);
+  while (!ready.empty()) {
+    order.push_back(*ready.begin());
+    ready.erase(ready.begin());
+    for (uint32_t after : successors[order.back()])
+      if (!--missing[after])
+        ready.insert(after);
+  }
+  return order;
+}
 
 int64_t Orderer::growth(uint32_t op, const std::vector<uint32_t> &left) const {
   int64_t bytes = 0;
@@ -302,8 +321,12 @@ Ordering findOrder(const StepGraph &graph) {
     if (timeline && (best.schedule.empty() || timeline->peakBytes < best.timeline.peakBytes))
       best = {std::move(schedule), std::move(*timeline), method};
   };
-  const Schedule given = originalSchedule(graph);
+  Schedule given = originalSchedule(graph);
   consider(given, "as given");
+  if (best.schedule.empty()) {
+    given = orderer.updatesLast();
+    consider(given, "updates after readers");
+  }
   const uint64_t givenBytes = best.timeline.peakBytes;
   consider(orderer.eager(given), "eager");
   consider(orderer.lazy(given), "lazy");

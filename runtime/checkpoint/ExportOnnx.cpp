@@ -1,7 +1,7 @@
 //===- ExportOnnx.cpp - trained weights back into the user's own model -----===//
 //
-// Values are replaced where they lie. Where an exporter had merged equal tensors that training drove apart, each gets
-// an initializer of its own, and the nodes that read it say so.
+// Values are replaced where they lie; of external files, in a copy next to the new model. Where an exporter had merged
+// equal tensors that training drove apart, each gets an initializer of its own, and the nodes that read it say so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,6 +79,8 @@ private:
   /// The bytes of an initializer, as the file has them or as they were written.
   Expected<std::span<uint8_t>> heldBy(const std::string &initializer, const InitializerPlace &place);
   Status overwrite(const std::string &initializer, const InitializerPlace &place, const std::vector<uint8_t> &values);
+  /// Names of the external files where they are written, by those that the model gives them.
+  Expected<std::map<std::string, std::string>> nameExternal();
 
   std::string model_, target_;
   fs::path from_, to_;
@@ -110,10 +112,6 @@ Expected<InitializerPlace> Writer::placeOf(const std::string &initializer, const
 Expected<std::vector<uint8_t> *> Writer::contentOf(const std::string &external) {
   auto file = files_.find(external);
   if (file == files_.end()) {
-    std::error_code error;
-    if (fs::equivalent(from_.empty() ? "." : from_, to_.empty() ? "." : to_, error))
-      return Status(StatusCode::Usage,
-                    "the weights are in external files beside the model: export into another directory", target_);
     Expected<MappedFile> mapped = MappedFile::open((from_ / external).string());
     if (!mapped)
       return mapped.takeStatus();
@@ -302,8 +300,44 @@ Status Writer::addMissing(const Tensor &tensor, const plan::ParameterSource &sou
   return Status::ok();
 }
 
+Expected<std::map<std::string, std::string>> Writer::nameExternal() {
+  std::error_code error;
+  std::set<std::string> all;
+  for (const auto &[initializer, place] : places_)
+    if (!place.external.empty())
+      all.insert(place.external);
+  std::map<std::string, std::string> names;
+  const bool isSameFolder = fs::equivalent(from_.empty() ? "." : from_, to_.empty() ? "." : to_, error);
+  if (!isSameFolder || fs::equivalent(model_, target_, error)) {
+    for (const std::string &name : all) {
+      // In another folder the model needs all of them.
+      if (!isSameFolder)
+        if (Expected<std::vector<uint8_t> *> content = contentOf(name); !content)
+          return content.takeStatus();
+      names[name] = name;
+    }
+    return names;
+  }
+  // The model that was read keeps its files.
+  const std::string target = fs::path(target_).filename().string();
+  for (const auto &[name, content] : files_) {
+    if (name.empty())
+      continue;
+    std::string &own = names[name] = files_.size() == 2 ? target + ".data" : target + "." + name;
+    while (all.count(own))
+      own += ".data";
+  }
+  return names;
+}
+
 Status Writer::finish() {
-  if (!edit_.initializers.empty()) {
+  Expected<std::map<std::string, std::string>> names = nameExternal();
+  if (!names)
+    return names.takeStatus();
+  for (const auto &[name, own] : *names)
+    if (name != own)
+      edit_.locations.emplace(name, own);
+  if (!edit_.isEmpty()) {
     auto edited = editGraph(files_[""], edit_);
     if (!edited)
       return edited.takeStatus().at(model_);
@@ -316,8 +350,10 @@ Status Writer::finish() {
               model_};
     files_[""] = std::move(*edited);
   }
-  for (const auto &[name, content] : files_) {
-    std::string path = name.empty() ? target_ : (to_ / name).string();
+  // The model comes last: until then no file names what is not whole.
+  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+    const auto &[name, content] = *file;
+    std::string path = name.empty() ? target_ : (to_ / names->at(name)).string();
     LOWTIDE_TRY(writeFile(path + ".tmp", {reinterpret_cast<const char *>(content.data()), content.size()}));
     std::error_code error;
     fs::rename(path + ".tmp", path, error);

@@ -274,6 +274,29 @@ void writeBytes(std::string &to, uint32_t field, std::string_view bytes) {
   to.append(bytes);
 }
 
+/// A TensorProto whose external file has the name that `edit` gives it.
+std::string editedTensor(WireReader tensor, const GraphEdit &edit, bool &damaged) {
+  std::string to;
+  while (tensor.next()) {
+    std::string key, value;
+    if (tensor.field == 13 && tensor.bytes)
+      for (WireReader pair = tensor.inside(); pair.next();)
+        if (pair.bytes)
+          (pair.field == 1 ? key : value) = pair.text();
+    const auto found = key == "location" ? edit.locations.find(value) : edit.locations.end();
+    if (found == edit.locations.end()) {
+      to += tensor.raw();
+      continue;
+    }
+    std::string pair;
+    writeBytes(pair, 1, key);
+    writeBytes(pair, 2, found->second);
+    writeBytes(to, 13, pair);
+  }
+  damaged |= tensor.damaged();
+  return to;
+}
+
 std::string editedGraph(WireReader graph, GraphEdit &edit, unsigned depth, bool &damaged);
 
 std::string editedNode(WireReader node, GraphEdit &edit, unsigned depth, bool &damaged) {
@@ -294,6 +317,8 @@ std::string editedNode(WireReader node, GraphEdit &edit, unsigned depth, bool &d
       while (inner.next())
         if ((inner.field == 6 || inner.field == 11) && inner.bytes)
           writeBytes(attribute, inner.field, editedGraph(inner.inside(), edit, depth + 1, damaged));
+        else if (inner.field == 5 && inner.bytes)
+          writeBytes(attribute, inner.field, editedTensor(inner.inside(), edit, damaged));
         else
           attribute += inner.raw();
       damaged |= inner.damaged();
@@ -319,6 +344,8 @@ std::string editedGraph(WireReader graph, GraphEdit &edit, unsigned depth, bool 
   while (!damaged && graph.next())
     if (graph.field == 1 && graph.bytes)
       writeBytes(to, 1, editedNode(graph.inside(), edit, depth, damaged));
+    else if (graph.field == 5 && graph.bytes)
+      writeBytes(to, 5, editedTensor(graph.inside(), edit, damaged));
     else
       to += graph.raw();
   damaged |= graph.damaged();

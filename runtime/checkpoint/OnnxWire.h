@@ -42,6 +42,10 @@ struct GraphEdit {
   std::map<std::pair<std::string, int64_t>, std::string> reads;
   /// TensorProtos to add to the initializers.
   std::vector<std::string> initializers;
+  /// New names of files with external data, by the old ones.
+  std::map<std::string, std::string> locations;
+
+  bool isEmpty() const { return reads.empty() && initializers.empty() && locations.empty(); }
 };
 
 /// A TensorProto of `place`'s type and dimensions.

@@ -314,7 +314,57 @@ TEST(ExportOnnx, WritesWeightsWhereTheyLay) {
   };
   refused(external("../weights"), "plain file name");
   refused(external("/etc/passwd"), "plain file name");
-  refused(external("weights.bin"), "another directory");
+  refused(external("absent.bin"), "absent.bin");
+}
+
+/// Two tensors in files of their own, of which the step has one.
+std::string externalModel(const std::string &held, const std::string &other) {
+  auto tensor = [](const char *name, const std::string &location) {
+    return field(5, std::string("\x08\x08\x08\x01\x10\x01", 6) + field(8, name) +
+                        field(13, field(1, "location") + field(2, location)) +
+                        field(13, field(1, "length") + field(2, "32")));
+  };
+  return field(7, field(1, field(1, "w_init")) + tensor("w_init", held) + tensor("other", other));
+}
+
+TEST(ExportOnnx, WritesExternalFilesUnderOtherNames) {
+  auto loaded = Session::load(artifact());
+  ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+  auto w = (*loaded)->tensor("train", "w");
+  const std::string trained(reinterpret_cast<char *>(w->data), 32), values(32, '\x11'), rest(32, '\x22');
+  const std::string folder = fresh("external/"), path = folder + "model.onnx";
+  ASSERT_NE(trained, values);
+  std::filesystem::create_directories(folder + "elsewhere");
+  writeText(path, externalModel("model.onnx.data", "other.bin"));
+  writeText(folder + "model.onnx.data", values);
+  writeText(folder + "other.bin", rest);
+  std::vector<std::string> notes;
+  // Next to the model: what changes goes into a file of another name, and the rest stays where it is.
+  Status status = exportOnnx(**loaded, path, folder + "trained.onnx", notes);
+  ASSERT_TRUE(status.isOk()) << status.str();
+  EXPECT_EQ(readFile(folder + "trained.onnx"), externalModel("trained.onnx.data", "other.bin"));
+  EXPECT_EQ(readFile(folder + "trained.onnx.data"), trained);
+  EXPECT_EQ(readFile(folder + "model.onnx.data"), values);
+  // A name that the model has for a file is not taken.
+  writeText(path, externalModel("again.onnx.data", "other.bin"));
+  writeText(folder + "again.onnx.data", values);
+  status = exportOnnx(**loaded, path, folder + "again.onnx", notes);
+  ASSERT_TRUE(status.isOk()) << status.str();
+  EXPECT_EQ(readFile(folder + "again.onnx"), externalModel("again.onnx.data.data", "other.bin"));
+  EXPECT_EQ(readFile(folder + "again.onnx.data.data"), trained);
+  EXPECT_EQ(readFile(folder + "again.onnx.data"), values);
+  // Elsewhere: all files, under their names.
+  status = exportOnnx(**loaded, path, folder + "elsewhere/model.onnx", notes);
+  ASSERT_TRUE(status.isOk()) << status.str();
+  EXPECT_EQ(readFile(folder + "elsewhere/model.onnx"), readFile(path));
+  EXPECT_EQ(readFile(folder + "elsewhere/again.onnx.data"), trained);
+  EXPECT_EQ(readFile(folder + "elsewhere/other.bin"), rest);
+  // Into the model itself.
+  const std::string model = readFile(path);
+  status = exportOnnx(**loaded, path, path, notes);
+  ASSERT_TRUE(status.isOk()) << status.str();
+  EXPECT_EQ(readFile(path), model);
+  EXPECT_EQ(readFile(folder + "again.onnx.data"), trained);
 }
 
 TEST(ExportOnnx, WritesWeightsWithinGraphsAndAttributes) {

@@ -43,4 +43,7 @@ private:
 /// Attribute of a step: the file wrote its gradients out, they need not be derivatives of its loss.
 inline constexpr llvm::StringLiteral givenGradientsAttrName = "train.given_gradients";
 
+/// On a module: its steps get entries for other batches, parts or precisions, which have the same state.
+inline constexpr llvm::StringLiteral entryVariantsAttrName = "train.entry_variants";
+
 } // namespace lowtide

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepPass.h"
+#include "StepUpdates.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
@@ -40,14 +41,14 @@ static bool isNumber(Value value) {
   return type && type.hasStaticShape() && type.getNumElements() == 1;
 }
 
-/// The gradient that a value is made of alone, by views and by ops that rescale it or make it wider; the value itself
-/// if there is none.
-static Value findGivenGradient(Value value) {
+/// The gradient that a value is made of alone, by views and by ops that rescale it or, where it `mayBeNarrow`, make it
+/// wider; the value itself if there is none.
+static Value findGivenGradient(Value value, bool mayBeNarrow) {
   Value found = value;
   while (Operation *op = value.getDefiningOp()) {
     auto number = cast<OpResult>(value).getResultNumber();
     auto rescales = dyn_cast<train::GradientsInterface>(op);
-    const bool isWidened = op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 &&
+    const bool isWidened = mayBeNarrow && op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 &&
                            getTensorBytes(op->getOperand(0).getType()) < getTensorBytes(value.getType());
     if (rescales && number < rescales.getGradients().size())
       found = value = rescales.getGradients()[number];
@@ -178,6 +179,9 @@ LogicalResult Updates::cut(Value value) {
 }
 
 LogicalResult Updates::find() {
+  // Of one sample a bias has a gradient that is no sum, of a batch in parts one that is always wide: all entries hold
+  // the same state.
+  const bool mayBeNarrow = !step->getParentOp()->hasAttr(entryVariantsAttrName);
   llvm::DenseMap<Attribute, BlockArgument> bound;
   for (BlockArgument argument : step.getArguments()) {
     Attribute binding = train::getArgBinding(step, argument.getArgNumber());
@@ -215,7 +219,7 @@ LogicalResult Updates::find() {
   }
   for (auto update : step.getBody().getOps<train::OptimizerInterface>()) {
     train::UpdateOperands operands = train::getUpdateOperands(update);
-    Value gradient = findGivenGradient(operands.grad);
+    Value gradient = findGivenGradient(operands.grad, mayBeNarrow);
     Value parameter = operands.param;
     while (!isa<BlockArgument>(parameter) && parameter.getDefiningOp()->getNumOperands())
       parameter = parameter.getDefiningOp()->getOperand(0);

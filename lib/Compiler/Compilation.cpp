@@ -365,6 +365,8 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
     stage.moments = moments.str();
   if (isModel())
     storeMastersWhole(stage);
+  if (!options.variants.empty())
+    (*module)->setAttr(entryVariantsAttrName, UnitAttr::get(&context));
   Failure failure = run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },

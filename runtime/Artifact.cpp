@@ -57,7 +57,7 @@ static Expected<std::vector<format::Section>> readTable(std::span<const uint8_t>
     return badInput("not a .tide artifact: " + std::to_string(bytes.size()) + " bytes are fewer than its header");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.magic, format::magic, sizeof header.magic) != 0)
-    return badInput("not a .tide artifact: it does not start with LOWTIDE");
+    return badInput("not a .tide artifact: it does not start with LOWTIDE; lowtide compile makes one of an ONNX file");
   if (header.version != format::version)
     return Status(StatusCode::Unsupported, "artifact format " + std::to_string(header.version) +
                                                "; this runtime reads format " + std::to_string(format::version) +

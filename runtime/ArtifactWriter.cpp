@@ -50,7 +50,7 @@ Status ArtifactWriter::writeAll(const void *data, size_t bytes) {
     if (written < 0) {
       if (errno == EINTR)
         continue;
-      return systemError("cannot write", temporary_);
+      return systemError("cannot write", path_);
     }
     p += written;
     bytes -= static_cast<size_t>(written);
@@ -134,15 +134,15 @@ Status ArtifactWriter::finish() {
   Digest digest = hash.finish();
   std::memcpy(header.tableDigest, digest.data(), digest.size());
   if (::lseek(file_, 0, SEEK_SET) < 0)
-    return systemError("cannot seek", temporary_);
+    return systemError("cannot seek", path_);
   LOWTIDE_TRY(writeAll(&header, sizeof header));
   LOWTIDE_TRY(writeAll(sections_.data(), tableBytes));
   if (::fsync(file_) != 0)
-    return systemError("cannot sync", temporary_);
+    return systemError("cannot sync", path_);
   int file = file_;
   file_ = -1;
   if (::close(file) != 0)
-    return systemError("cannot close", temporary_);
+    return systemError("cannot close", path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
     return systemError("cannot rename to its final name", path_);
   finished_ = true;

@@ -354,11 +354,7 @@ Status Writer::finish() {
   for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
     const auto &[name, content] = *file;
     std::string path = name.empty() ? target_ : (to_ / names->at(name)).string();
-    LOWTIDE_TRY(writeFile(path + ".tmp", {reinterpret_cast<const char *>(content.data()), content.size()}));
-    std::error_code error;
-    fs::rename(path + ".tmp", path, error);
-    if (error)
-      return ioError("cannot rename to its final name: " + error.message(), path);
+    LOWTIDE_TRY(replaceFile(path, {reinterpret_cast<const char *>(content.data()), content.size()}));
   }
   return Status::ok();
 }
@@ -405,8 +401,7 @@ Status checkImages(const std::set<std::string> &images, const plan::ParameterSou
 
 } // namespace
 
-Status exportOnnx(Session &session, const std::string &model, const std::string &target,
-                  std::vector<std::string> &notes, bool mergesAdapters) {
+Status checkExport(const Session &session, const std::string &model, const std::string &target, bool mergesAdapters) {
   if (session.plan().adapters_size() && !mergesAdapters)
     return {StatusCode::Usage,
             "the model file has no place for the low-rank pairs that were trained: --merge-lora adds them to their "
@@ -415,11 +410,20 @@ Status exportOnnx(Session &session, const std::string &model, const std::string 
   Expected<MappedFile> mapped = MappedFile::open(model);
   if (!mapped)
     return mapped.takeStatus();
+  const std::string &digest = session.plan().model_digest();
+  if (!digest.empty() && toHex(Sha256::of(mapped->bytes().data(), mapped->bytes().size())) != digest)
+    return badInput("is not the model that the artifact was compiled from: its SHA-256 differs", model);
+  return checkWritable(target);
+}
+
+Status exportOnnx(Session &session, const std::string &model, const std::string &target,
+                  std::vector<std::string> &notes, bool mergesAdapters) {
+  LOWTIDE_TRY(checkExport(session, model, target, mergesAdapters));
+  Expected<MappedFile> mapped = MappedFile::open(model);
+  if (!mapped)
+    return mapped.takeStatus();
   std::span<const uint8_t> bytes = mapped->bytes();
   LOWTIDE_TRY(session.download());
-  const std::string &digest = session.plan().model_digest();
-  if (!digest.empty() && toHex(Sha256::of(bytes.data(), bytes.size())) != digest)
-    return badInput("is not the model that the artifact was compiled from: its SHA-256 differs", model);
   Writer writer(model, target, bytes);
   LOWTIDE_TRY(writer.findPlaces());
   std::vector<MergedWeight> merged;

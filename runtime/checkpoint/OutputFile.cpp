@@ -3,8 +3,10 @@
 #include "runtime/checkpoint/OutputFile.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <unistd.h>
 
 namespace lowtide::rt {
@@ -50,6 +52,31 @@ Status writeFile(const std::string &path, std::string_view content) {
     return file.takeStatus();
   LOWTIDE_TRY(file->write(content.data(), content.size()));
   return file->close();
+}
+
+Status replaceFile(const std::string &path, std::string_view content) {
+  const std::string temporary = path + ".tmp";
+  std::string failure;
+  if (const Status written = writeFile(temporary, content); !written.isOk())
+    failure = written.message();
+  else if (::rename(temporary.c_str(), path.c_str()) != 0)
+    failure = std::string("cannot rename to its final name: ") + std::strerror(errno);
+  if (failure.empty())
+    return Status::ok();
+  ::unlink(temporary.c_str());
+  return ioError(failure, path);
+}
+
+Status checkWritable(const std::string &path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return ioError("cannot create: it is a folder", path);
+  if (std::filesystem::exists(path, ignored) && ::access(path.c_str(), W_OK) == 0)
+    return Status::ok();
+  const std::string parent = std::filesystem::path(path).parent_path().string(), folder = parent.empty() ? "." : parent;
+  if (!std::filesystem::is_directory(folder, ignored))
+    return ioError("cannot create: folder '" + printable(folder) + "' does not exist", path);
+  return ::access(folder.c_str(), W_OK) == 0 ? Status::ok() : systemError("cannot create", path);
 }
 
 Status syncDirectory(const std::string &path) {

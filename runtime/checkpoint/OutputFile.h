@@ -31,6 +31,10 @@ private:
 
 /// Writes a small file and syncs it.
 Status writeFile(const std::string &path, std::string_view content);
+/// Writes a file under another name, syncs it and renames it; errors name `path`. What was there stays where it fails.
+Status replaceFile(const std::string &path, std::string_view content);
+/// Refuses a path where no file could be created now: the folder is missing or not to be written, or it is a folder.
+Status checkWritable(const std::string &path);
 /// Makes the names in a directory durable.
 Status syncDirectory(const std::string &path);
 

@@ -63,8 +63,11 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
   else
     LOWTIDE_TRY(feeder.addArrays(dataset, tensors, notes));
   if (feeder.rows_ < (least == Least::OneRow ? 1 : feeder.batch_))
-    return badInput("the data have " + std::to_string(feeder.rows_) + " samples, a batch takes " +
-                    std::to_string(feeder.batch_));
+    return badInput(feeder.rows_ == 0 ? "the data have no samples"
+                                      : "the data have " + std::to_string(feeder.rows_) +
+                                            (feeder.rows_ == 1 ? " sample" : " samples") + ", a batch takes " +
+                                            std::to_string(feeder.batch_) + ": give more, or compile with --batch=" +
+                                            std::to_string(feeder.rows_) + (feeder.rows_ == 1 ? "" : " or less"));
   return feeder;
 }
 
@@ -99,7 +102,9 @@ Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tens
     auto it = dataset.arrays.find(binding.name());
     if (it == dataset.arrays.end())
       return badInput("the data have no array '" + printable(binding.name()) + "', which the model reads as " +
-                      bindingText(binding) + "; they have: " + (available.empty() ? "nothing" : available));
+                      bindingText(binding) + "; they have: " + (available.empty() ? "nothing" : available) +
+                      "; arrays go by the model's names: numpy.savez('data.npz', " + printable(binding.name()) +
+                      "=…), or --data=" + printable(binding.name()) + "=FILE.npy");
     if (Status status = addArray(tensor, it->second, dataset, notes); !status.isOk())
       return std::move(status).at(it->second.parts[0].file + ": array '" + printable(binding.name()) + "'");
   }
@@ -108,6 +113,27 @@ Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tens
                      [&](const Tensor &tensor) { return tensor.binding->name() == name; }))
       notes.push_back("array '" + printable(name) + "' is not read by this entry");
   return Status::ok();
+}
+
+/// What to type where a sample has the elements of the model's in another shape; empty where it has others.
+static std::string adviseShape(const std::vector<int64_t> &dims, const plan::Binding &binding) {
+  const std::vector<int64_t> wanted(binding.dims().begin() + 1, binding.dims().end());
+  if (dims.empty())
+    return "";
+  std::vector<int64_t> given(dims.begin() + 1, dims.end()), sorted = wanted;
+  if (given.size() == wanted.size()) {
+    std::sort(given.begin(), given.end());
+    std::sort(sorted.begin(), sorted.end());
+    return given == sorted ? "; its dimensions are in another order: save it with .transpose(…)" : "";
+  }
+  given.erase(std::remove(given.begin(), given.end(), 1), given.end());
+  sorted.erase(std::remove(sorted.begin(), sorted.end(), 1), sorted.end());
+  if (given != sorted)
+    return "";
+  std::string shape = "-1";
+  for (int64_t dim : wanted)
+    shape += ", " + std::to_string(dim);
+  return "; save it with .reshape(" + shape + ")";
 }
 
 Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Dataset &dataset,
@@ -129,10 +155,11 @@ Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Data
   const bool isInPlace = !isFirst && batchDim > 0 && array.parts.size() == 1 && fits(batchDim);
   const std::string found = "is " + describe(array.dtype(), dims) + ", the model reads " + bindingText(binding);
   if (!isFirst && !isInPlace)
-    return badInput(found + (!batched        ? ""
-                             : batchDim == 0 ? " per batch (the first dimension counts samples)"
-                                             : " per batch (dimension " + std::to_string(batchDim) +
-                                                   " counts samples; data may have them first instead)"));
+    return badInput(found + (!batched ? ""
+                             : batchDim == 0
+                                 ? " per batch (the first dimension counts samples)" + adviseShape(dims, binding)
+                                 : " per batch (dimension " + std::to_string(batchDim) +
+                                       " counts samples; data may have them first instead)"));
   auto asked = dataset.scales.find(binding.name());
   const bool isImage = array.parts[0].array.imageBytes && isFloat(binding.dtype());
   const Scale scale = asked != dataset.scales.end() ? asked->second : isImage ? Scale{1, 255} : Scale{};

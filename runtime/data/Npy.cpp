@@ -154,7 +154,9 @@ Expected<NpyHeader> parseNpyHeader(std::span<const uint8_t> file) {
     return badInput("rank " + std::to_string(header.dims.size()) + "; at most 16 is accepted");
   header.dtype = dtypeFromDescr(descr);
   if (header.dtype == plan::DTYPE_UNSPECIFIED)
-    return badInput("element type '" + printable(descr) + "'; little-endian numbers and booleans are accepted");
+    return badInput("element type '" + printable(descr) +
+                    "'; little-endian numbers and booleans are accepted: save it with "
+                    ".astype('float32') or .astype('int64')");
   if (fortran && header.dims.size() > 1)
     return badInput("the array is stored by columns: save it with numpy.ascontiguousarray");
   Checked bytes = elementBytes(header.dtype);

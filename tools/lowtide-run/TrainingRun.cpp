@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/InitialState.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <charconv>
 #include <cmath>
@@ -41,7 +42,8 @@ Status readInit(const std::string &text, BindOptions &bind) {
   const char *first = text.data() + prefix.size(), *last = text.data() + text.size();
   if (text.rfind(prefix, 0) != 0 || std::from_chars(first, last, bind.randomSeed).ptr != last || first == last)
     return {StatusCode::Usage, "--init=" + printable(text) +
-                                   ": random:<seed>, a .safetensors file or a folder with PEFT's adapter is expected"};
+                                   ": random:<seed>, a .safetensors file or a folder with PEFT's adapter is expected; "
+                                   "safetensors.torch.save_model(module, 'init.safetensors') writes such a file"};
   bind.randomInit = bind.randomInitAll = true;
   return Status::ok();
 }
@@ -517,6 +519,17 @@ Status TrainingRun::writeResults() {
   return failed;
 }
 
+/// What the end of the run writes; a refusal then would come after the work.
+Status TrainingRun::checkResults() const {
+  const std::string profile = options_.profile == "-" ? "" : options_.profile;
+  for (const std::string &path : {options_.exportEma, options_.dumpOutputs, options_.summary, profile})
+    if (!path.empty())
+      LOWTIDE_TRY(checkWritable(path));
+  return options_.exportModel.empty()
+             ? Status::ok()
+             : checkExport(*session_, options_.model, options_.exportModel, options_.mergeLora);
+}
+
 Status TrainingRun::run() {
   LOWTIDE_TRY(load());
   LOWTIDE_TRY(bind());
@@ -528,6 +541,7 @@ Status TrainingRun::run() {
       return found.takeStatus().at(options_.ema ? "--ema" : "--export-ema");
     averages_ = std::move(*found);
   }
+  LOWTIDE_TRY(checkResults());
   if (options_.entry == "eval") {
     if (!options_.exportEma.empty())
       LOWTIDE_TRY(averages_->write(options_.exportEma, state_.step));

@@ -92,6 +92,7 @@ private:
   std::string findCause();
   /// Whether a checkpoint is due after `step` steps.
   bool isDue(int64_t step) const { return options_.checkpointEvery && step % options_.checkpointEvery == 0; }
+  rt::Status checkResults() const;
   rt::Status writeResults();
 
   const Options &options_;

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/OnnxWire.h"
+#include "runtime/checkpoint/OutputFile.h"
 #include "runtime/checkpoint/RunFolder.h"
 
 #include <gtest/gtest.h>
@@ -315,6 +316,28 @@ TEST(ExportOnnx, WritesWeightsWhereTheyLay) {
   refused(external("../weights"), "plain file name");
   refused(external("/etc/passwd"), "plain file name");
   refused(external("absent.bin"), "absent.bin");
+}
+
+TEST(ExportOnnx, IsRefusedBeforeTraining) {
+  auto loaded = Session::load(artifact());
+  ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+  const std::string folder = fresh("refused/"), path = folder + "model.onnx";
+  std::filesystem::create_directories(folder);
+  writeText(path, "model");
+  auto refusal = [&](const std::string &model, const std::string &target) {
+    return checkExport(**loaded, model, target).str();
+  };
+  EXPECT_EQ(refusal(path, folder + "trained.onnx"), "");
+  EXPECT_EQ(refusal(path, folder + "absent/trained.onnx"),
+            folder + "absent/trained.onnx: cannot create: folder '" + folder + "absent' does not exist");
+  EXPECT_EQ(refusal(path, folder), folder + ": cannot create: it is a folder");
+  EXPECT_NE(refusal(folder + "other.onnx", folder + "trained.onnx").find("other.onnx: cannot open"), std::string::npos);
+  // A file that cannot take its name leaves nothing.
+  const Status failed = replaceFile(folder + "absent/x", "content");
+  EXPECT_EQ(failed.str(), folder + "absent/x: cannot create: No such file or directory");
+  ASSERT_TRUE(replaceFile(folder + "x", "content").isOk());
+  EXPECT_EQ(readFile(folder + "x"), "content");
+  EXPECT_FALSE(std::filesystem::exists(folder + "x.tmp"));
 }
 
 /// Two tensors in files of their own, of which the step has one.

@@ -21,9 +21,9 @@ class Broken(Exception):
 class Trained:
     """Losses of a run, a digest of everything it saved, and the bytes it took."""
 
-    def __init__(self, header, steps, digest):
+    def __init__(self, header, steps, digest, saved):
         self.losses = [line["loss"] for line in steps]
-        self.digest = digest
+        self.digest, self.saved = digest, saved  # `saved`: whether there is a checkpoint
         self.planned, self.allocated = header.get("planned_bytes"), header.get("allocated_bytes")
 
 
@@ -67,18 +67,22 @@ class Bench:
             raise Broken(f"fit: exit {status}: {first_error(said)}")
         return training_step(said)
 
-    def train(self, artifact, steps, *flags):
-        log, saved = artifact.with_suffix(".jsonl"), artifact.with_suffix(".saved")
+    def train(self, artifact, steps, *flags, saved=""):
+        """Trains into the folder `saved`.saved, which is named after the artifact where it is not given; the digest is of its last checkpoint."""
+        log, saved = artifact.with_suffix(".jsonl"), self.work / f"{saved or artifact.stem}.saved"
         command = [self.binaries / "lowtide-run", artifact, f"--data={self.record.folder / 'data.npz'}", f"--steps={steps}"]
-        command += [f"--log-jsonl={log}", f"--save={saved}", "--overwrite", "--seed=1", "--threads=1", "--quiet", *flags]
-        status, said = call(command, artifact.with_suffix(".log"))
+        command += [f"--log-jsonl={log}", f"--save={saved}", "--quiet"]
+        said = {flag.split("=", 1)[0] for flag in flags}
+        resumes_there = f"--resume={saved}" in flags
+        command += [flag for flag in ("--overwrite", "--seed=1", "--threads=1") if flag.split("=", 1)[0] not in said and not (flag == "--overwrite" and resumes_there)]
+        status, text = call([*command, *flags], artifact.with_suffix(".log"))
         if status:
-            raise Broken(f"run of {artifact.stem}: exit {status}: {first_error(said)}")
-        digest = hashlib.sha256()
-        for path in sorted(saved.rglob("*.safetensors")):
+            raise Broken(f"run of {artifact.stem}: exit {status}: {first_error(text)}")
+        digest, checkpoints = hashlib.sha256(), sorted(path for path in saved.glob("step-*") if path.is_dir())
+        for path in sorted(checkpoints[-1].rglob("*.safetensors")) if checkpoints else []:
             digest.update(path.relative_to(saved).as_posix().encode())
             digest.update(path.read_bytes())
-        return Trained(*read_run(log), digest.hexdigest())
+        return Trained(*read_run(log), digest.hexdigest(), bool(checkpoints))
 
 
 def run_trials(name, description, argv, trial, add_flags=lambda parser: None):

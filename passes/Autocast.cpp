@@ -52,6 +52,12 @@ Autocast::Autocast(func::FuncOp step, FloatType narrow, bool pure,
 bool Autocast::isWide(Value value) const { return getFloat(value) == wide; }
 bool Autocast::isNarrow(Value value) const { return getFloat(value) == narrow; }
 
+/// What a contraction reads or makes in f32 next to its 16-bit operands, such as the logarithms of attention's sums,
+/// stays so whatever the user says of the layer.
+static bool isWideInContraction(FactsInterface op, PrecisionPolicy policy) {
+  return op.getFacts().precision == PrecisionPolicy::Low && policy == PrecisionPolicy::High;
+}
+
 PrecisionPolicy Autocast::getOperandPolicy(OpOperand &operand) const {
   auto facts = dyn_cast<FactsInterface>(operand.getOwner());
   if (!facts)
@@ -60,7 +66,8 @@ PrecisionPolicy Autocast::getOperandPolicy(OpOperand &operand) const {
   case PrecisionOverride::Wide:
     return PrecisionPolicy::High;
   case PrecisionOverride::Narrow:
-    return PrecisionPolicy::Low;
+    return isWideInContraction(facts, facts.getOperandPrecision(operand.getOperandNumber())) ? PrecisionPolicy::High
+                                                                                             : PrecisionPolicy::Low;
   case PrecisionOverride::None:
     return facts.getOperandPrecision(operand.getOperandNumber());
   }
@@ -76,7 +83,7 @@ bool Autocast::mayStoreNarrow(OpResult result) const {
   case PrecisionOverride::Wide:
     return false;
   case PrecisionOverride::Narrow:
-    return true;
+    return !isWideInContraction(facts, facts.getResultPrecision(result.getResultNumber()));
   case PrecisionOverride::None:
     return facts.getResultPrecision(result.getResultNumber()) != PrecisionPolicy::High;
   }
@@ -299,7 +306,7 @@ void Autocast::visit(Operation *op) {
     return visitContraction(op);
   if (rounds) { // as told: rounded operands, f32 arithmetic, rounded results (`store`)
     for (OpOperand &operand : op->getOpOperands())
-      if (getFloat(operand.get()))
+      if (getFloat(operand.get()) && getOperandPolicy(operand) == PrecisionPolicy::Low)
         operand.set(getNarrow(operand.get(), op));
     auto facts = cast<FactsInterface>(op);
     if (facts.getFacts().precision == PrecisionPolicy::Low)

@@ -144,11 +144,15 @@ def compile_fitted(bench, flags, plan):
 def compare_resumed(bench, drawn, steps, artifacts, whole, start):
     """A complaint where a run that stopped and went on under the other plan differs from one that did neither."""
     first, second = artifacts if drawn.whole_first else reversed(artifacts)
-    begun = bench.train(first, drawn.stops, *start, saved="begun")
+    begun = train_or_skip(bench, first, drawn.stops, *start, saved="begun")
+    if not begun:
+        return ""  # the loss scale was too large for so few steps
     if begun.losses != whole.losses[: drawn.stops]:
         return f"the first {drawn.stops} of {steps} steps: losses {begun.losses}, not {whole.losses[: drawn.stops]}"
     folder = bench.work / "begun.saved"
-    resumed = bench.train(second, steps - drawn.stops, *start, f"--resume={folder}", saved="begun" if drawn.same_folder else "resumed")
+    resumed = train_or_skip(bench, second, steps - drawn.stops, *start, f"--resume={folder}", saved="begun" if drawn.same_folder else "resumed")
+    if not resumed:
+        return ""
     resumed.losses = begun.losses + resumed.losses
     wrong = difference(resumed, whole)
     return wrong and f"stopped after {drawn.stops} steps of {first.stem} and resumed with {second.stem}: {wrong}"
@@ -218,10 +222,10 @@ def compile_plain(bench, drawn):
         drawn = drawn._replace(flags=fewer)
 
 
-def train_or_skip(bench, *args):
+def train_or_skip(bench, *args, saved=""):
     """The run, or None where every step was skipped, since none was finite."""
     try:
-        return bench.train(*args)
+        return bench.train(*args, saved=saved)
     except Broken as broken:
         if "every step was skipped" in str(broken):
             return None

@@ -3,6 +3,7 @@
 #include "runtime/ArtifactWriter.h"
 
 #include "runtime/CheckedMath.h"
+#include "runtime/SpecialFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +19,7 @@ static Status systemError(const char *what, const std::string &path) {
 }
 
 Expected<std::unique_ptr<ArtifactWriter>> ArtifactWriter::create(const std::string &path) {
-  std::string temporary = path + ".tmp-" + std::to_string(::getpid());
+  std::string temporary = isSpecialFile(path) ? path : path + ".tmp-" + std::to_string(::getpid());
   int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) {
     const std::string reason = std::strerror(errno), folder = std::filesystem::path(path).parent_path().string();
@@ -39,7 +40,7 @@ ArtifactWriter::ArtifactWriter(std::string path, std::string temporary, int file
 ArtifactWriter::~ArtifactWriter() {
   if (file_ >= 0)
     ::close(file_);
-  if (!finished_)
+  if (!finished_ && temporary_ != path_)
     ::unlink(temporary_.c_str());
 }
 
@@ -137,13 +138,13 @@ Status ArtifactWriter::finish() {
     return systemError("cannot seek", path_);
   LOWTIDE_TRY(writeAll(&header, sizeof header));
   LOWTIDE_TRY(writeAll(sections_.data(), tableBytes));
-  if (::fsync(file_) != 0)
+  if (::fsync(file_) != 0 && errno != EINVAL) // a device has nothing to sync
     return systemError("cannot sync", path_);
   int file = file_;
   file_ = -1;
   if (::close(file) != 0)
     return systemError("cannot close", path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+  if (temporary_ != path_ && ::rename(temporary_.c_str(), path_.c_str()) != 0)
     return systemError("cannot rename to its final name", path_);
   finished_ = true;
   return Status::ok();

@@ -1,6 +1,7 @@
 //===- OutputFile.cpp - a file that is written once and synced -------------===//
 
 #include "runtime/checkpoint/OutputFile.h"
+#include "runtime/SpecialFile.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -40,7 +41,7 @@ Status OutputFile::write(const void *data, size_t bytes) {
 }
 
 Status OutputFile::close() {
-  if (::fsync(file_) != 0)
+  if (::fsync(file_) != 0 && errno != EINVAL) // a device has nothing to sync
     return systemError("cannot sync", path_);
   int file = std::exchange(file_, -1);
   return ::close(file) == 0 ? Status::ok() : systemError("cannot close", path_);
@@ -55,6 +56,8 @@ Status writeFile(const std::string &path, std::string_view content) {
 }
 
 Status replaceFile(const std::string &path, std::string_view content) {
+  if (isSpecialFile(path))
+    return writeFile(path, content);
   const std::string temporary = path + ".tmp";
   std::string failure;
   if (const Status written = writeFile(temporary, content); !written.isOk())

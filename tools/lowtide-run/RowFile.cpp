@@ -7,6 +7,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
 #include "runtime/Json.h"
+#include "runtime/SpecialFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -92,6 +93,8 @@ Expected<std::unique_ptr<RowFile>> RowFile::create(const std::string &path, std:
   Expected<Format> format = formatOf(path);
   if (!format)
     return format.takeStatus();
+  if (isSpecialFile(path))
+    return ioError("cannot create: it is a device or a pipe, and rows are written to a file", path);
   const std::string partial = path + ".partial";
   int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)

@@ -2,12 +2,18 @@
 
 #include "runtime/Artifact.h"
 #include "Regression.h"
+#include "runtime/ArtifactWriter.h"
 #include "runtime/Sha256.h"
+#include "runtime/SpecialFile.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <filesystem>
 #include <random>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -33,6 +39,31 @@ TEST(Sha256, MatchesTheStandard) {
   for (size_t at = 0; at < million.size(); at += 977)
     hash.update(million.data() + at, std::min<size_t>(977, million.size() - at));
   EXPECT_EQ(toHex(hash.finish()), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(OutputFile, ADeviceOrPipeIsWrittenInPlace) {
+  // Renamed over, /dev/null would be a file for everybody.
+  EXPECT_TRUE(isSpecialFile("/dev/null"));
+  const std::string folder = testing::TempDir() + "pipe/", path = folder + "pipe";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  EXPECT_FALSE(isSpecialFile(folder));
+  EXPECT_FALSE(isSpecialFile(path));
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(replaceFile(path, "content").isOk());
+  char read[8] = {};
+  EXPECT_EQ(::read(reader, read, sizeof(read)), 7);
+  EXPECT_STREQ(read, "content");
+  // An artifact begins with what is known last: a pipe takes none, and stays.
+  auto writer = ArtifactWriter::create(path);
+  ASSERT_TRUE(writer);
+  EXPECT_NE((*writer)->finish().str().find("cannot seek"), std::string::npos);
+  writer->reset();
+  ::close(reader);
+  EXPECT_TRUE(isSpecialFile(path));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
 TEST(Artifact, RoundTrips) {

@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 #include <cmath>
 
@@ -212,18 +213,19 @@ rt::Status report::writeReport(const std::string &input, const std::string &outp
     recorded = std::move(*read);
   }
   std::error_code error;
-  llvm::raw_fd_ostream os(output, error, llvm::sys::fs::OF_None);
+  llvm::ToolOutputFile file(output, error, llvm::sys::fs::OF_None); // half a report is removed
   if (error)
-    return rt::ioError(error.message(), output);
+    return rt::ioError("cannot create: " + error.message(), output);
   llvm::StringRef name = llvm::StringRef(input).rsplit('/').second;
   Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), name.empty() ? llvm::StringRef(input) : name);
   report.run = std::move(recorded);
-  printers[found - std::begin(reportFormats)](report, os);
-  os.close();
-  if (os.has_error()) {
-    std::string message = os.error().message();
-    os.clear_error();
-    return rt::ioError(message, output);
+  printers[found - std::begin(reportFormats)](report, file.os());
+  file.os().flush();
+  if (file.os().has_error()) {
+    std::string message = file.os().error().message();
+    file.os().clear_error();
+    return rt::ioError("cannot write: " + message, output);
   }
+  file.keep();
   return rt::Status::ok();
 }

@@ -185,10 +185,11 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, solve
       plan = std::move(faster);
   };
   if (const uint64_t least = entry.leastStagingBytes; least <= transientBytes) {
-    // What lies in the other memory from step to step is moved in any case: its lanes choose, too.
+    // What lies in the other memory from step to step is moved in any case: its lanes choose, too. An entry that moves
+    // nothing leaves room for what copies of the others pass through.
     if (!findMoves(entry.step).empty())
       take(*entry.solved, transientBytes - least);
-    else if (const solve::PackedPlan *found = entry.solved->plans.find(transientBytes))
+    else if (const solve::PackedPlan *found = entry.solved->plans.find(transientBytes - least))
       plan = *found;
   }
   if (transientBytes < entry.stagingBytes || entry.offloads.empty())

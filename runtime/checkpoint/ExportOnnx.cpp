@@ -84,6 +84,8 @@ private:
 
   std::string model_, target_;
   fs::path from_, to_;
+  /// External files of which nothing changes, for a model in another folder.
+  std::vector<std::string> copied_;
   std::map<std::string, InitializerPlace> places_;
   std::map<std::string, std::vector<uint8_t>> files_; ///< "" is the model
   GraphEdit edit_;
@@ -311,9 +313,8 @@ Expected<std::map<std::string, std::string>> Writer::nameExternal() {
   if (!isSameFolder || fs::equivalent(model_, target_, error)) {
     for (const std::string &name : all) {
       // In another folder the model needs all of them.
-      if (!isSameFolder)
-        if (Expected<std::vector<uint8_t> *> content = contentOf(name); !content)
-          return content.takeStatus();
+      if (!isSameFolder && !files_.count(name))
+        copied_.push_back(name);
       names[name] = name;
     }
     return names;
@@ -349,6 +350,13 @@ Status Writer::finish() {
                   "initializers, or use --save",
               model_};
     files_[""] = std::move(*edited);
+  }
+  for (const std::string &name : copied_) {
+    Expected<MappedFile> mapped = MappedFile::open((from_ / name).string());
+    if (!mapped)
+      return mapped.takeStatus();
+    const std::span<const uint8_t> bytes = mapped->bytes();
+    LOWTIDE_TRY(replaceFile((to_ / name).string(), {reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
   }
   // The model comes last: until then no file names what is not whole.
   for (auto file = files_.rbegin(); file != files_.rend(); ++file) {

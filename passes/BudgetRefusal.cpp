@@ -333,8 +333,12 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   if (std::optional<ForcedInstruction> forced = findForced(entry.problem, bound))
     noteForced(error, *forced, bound.bytes);
   entry.apply(smallest->plan, facts);
-  if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile))
-    error.attachNote() << "the smallest plan found has at its peak " << describePeak(*profile);
+  if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile)) {
+    Diagnostic &note = error.attachNote();
+    note << "the smallest plan found has at its peak " << describePeak(*profile);
+    if (entry.smallestStagingBytes)
+      note << "; copies pass through " << formatBytes(entry.smallestStagingBytes) << " more";
+  }
   noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, {room.sum(), smallestBytes, least, largestBytes});
   return failure();
 }

@@ -6,7 +6,6 @@
 
 #include "Autocast.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -127,6 +126,16 @@ void Autocast::findDemands() {
       if (getFloat(operand.get()) &&
           (getOperandPolicy(operand) == PrecisionPolicy::Low || (isDemanded && passesOn(&op))))
         demanded.insert(operand.get());
+  }
+}
+
+/// After a difference that cancels, as in log(1 − a²), the rounding of a value is all that such a function would see.
+void Autocast::findUnbounded() {
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    auto facts = dyn_cast<FactsInterface>(op);
+    if (facts && op.hasTrait<OpTrait::Elementwise>() && !isFloatCast(&op) && getFloat(op.getResult(0)) &&
+        (facts.getResultPrecision(0) == PrecisionPolicy::High || unbounded.contains(op.getResult(0))))
+      unbounded.insert(op.operand_begin(), op.operand_end());
   }
 }
 
@@ -368,23 +377,6 @@ bool Autocast::followsNarrow(OpResult value) const {
   return anyData;
 }
 
-/// Whether elementwise ops make of `value` what a function without bounds reads: after a difference that cancels, as in
-/// log(1 − a²), the rounding of `value` is all that such a function would see.
-bool Autocast::reachesUnbounded(Value value) const {
-  llvm::SmallSetVector<Value, 8> made;
-  made.insert(value);
-  for (size_t i = 0; i < made.size(); ++i)
-    for (Operation *user : made[i].getUsers()) {
-      if (!user->hasTrait<OpTrait::Elementwise>() || isFloatCast(user) || !getFacts(user) ||
-          !getFloat(user->getResult(0)))
-        continue;
-      if (cast<FactsInterface>(user).getResultPrecision(0) == PrecisionPolicy::High)
-        return true;
-      made.insert(user->getResult(0));
-    }
-  return false;
-}
-
 void Autocast::store(OpResult value) {
   if (!isWide(value) || !mayStoreNarrow(value))
     return;
@@ -393,7 +385,7 @@ void Autocast::store(OpResult value) {
     following.insert(value);
   const bool isTold = overrideOf(value.getOwner()) == PrecisionOverride::Narrow;
   // As PyTorch does, a contraction rounds a copy of an f32 value for itself.
-  if (narrowOf.contains(value) && !isTold && !follows && !pure && reachesUnbounded(value))
+  if (narrowOf.contains(value) && !isTold && !follows && !pure && unbounded.contains(value))
     return;
   if (narrowOf.contains(value) || isTold)
     return replaceUses(value, getNarrow(value));
@@ -467,6 +459,7 @@ void Autocast::run(const llvm::DenseSet<Attribute> &stored) {
   findActivations();
   savedBytesBefore = countSavedBytes();
   findDemands();
+  findUnbounded();
   narrowArguments(stored);
   SmallVector<Operation *> ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : ops)

@@ -67,6 +67,7 @@ private:
 
   void findForward();
   void findDemands();
+  void findUnbounded();
   void findActivations();
   /// Whether all that comes of `value` is kept in f32 anyway: gradients, losses, updates.
   bool endsWide(mlir::Value value);
@@ -80,7 +81,6 @@ private:
   void visitBody(mlir::Block &body);
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;
-  bool reachesUnbounded(mlir::Value value) const;
   void replaceUses(mlir::Value value, mlir::Value narrowed);
   mlir::Value getKept(mlir::Value value) const;
   bool isActivation(mlir::Value kept) const;
@@ -113,6 +113,8 @@ private:
   llvm::SmallVector<mlir::Value> narrowedArguments;
   /// Values that some op wants in 16 bits, directly or through movements.
   llvm::DenseSet<mlir::Value> demanded;
+  /// Values of which elementwise ops make what a function without bounds reads.
+  llvm::DenseSet<mlir::Value> unbounded;
   /// Values computed from data; values that are one number for many elements.
   llvm::DenseSet<mlir::Value> fromData, statistics;
   /// f32 results whose data are all kept in 16 bits.

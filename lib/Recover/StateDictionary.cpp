@@ -12,7 +12,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 #include <cstring>
 
@@ -98,14 +97,10 @@ ArrayAttr lowtide::listSavedConstants(ModelView &file, ArrayRef<InitializerInfo>
   const ::onnx::ModelProto &model = file.getModel();
   if (Signature signature(model.graph()); signature.isPresent()) {
     SmallVector<StringRef> lost;
-    llvm::StringSet<> assigned;
-    for (const SignatureEntry &entry : signature.getEntries())
-      if (entry.mutated)
-        assigned.insert(entry.target);
     for (const SignatureEntry &entry : signature.getEntries()) {
       // A program that calls F.batch_norm on a module's statistics does not count.
-      const bool counts =
-          assigned.contains(entry.target) || !assigned.contains(inModule(moduleOf(entry.target), "running_mean"));
+      const SignatureEntry *mean = signature.findTarget(inModule(moduleOf(entry.target), "running_mean"));
+      const bool counts = entry.mutated || !mean || !mean->mutated;
       if (entry.isSaved() && !saved.add(entry.target, counts) && entry.kind == SignatureEntry::Buffer)
         lost.push_back(entry.target);
     }

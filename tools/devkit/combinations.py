@@ -1,8 +1,8 @@
 """Flags drawn at random, of those that a training step takes together: the same bits however it is planned, run and stopped, or a refusal.
 
-Of every model --draws combinations are compiled twice: plainly, and with a budget, some with another memory, and with what must
-change no bit (deferred updates, another number of chunks). A flag that is refused by its name is left out; a combination may be refused in words. Where the budget is
-below what any plan meets, the smallest one that the refusal names must do. Then these must hold:
+Of every model --draws combinations are compiled twice: plainly, and with a budget, some with another memory, and with what must change
+no bit (deferred updates, say). A flag that is refused by its name is left out; a combination may be refused in words. Where the budget
+is below what any plan meets, the smallest one that the refusal names must do. Then these must hold:
 
   - losses and every byte that is saved are equal, whatever threads, feeders and order of streams; so are gradients and predictions
   - the runtime allocates no more than was asked for

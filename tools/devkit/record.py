@@ -120,18 +120,8 @@ class Record:
         return [f"--init={self.folder / self.train['init']}"] if "init" in self.train else []
 
     def dimension_flags(self, model):
-        """Symbolic dimensions by name, anonymous ones by the shape of their input."""
-        named, shaped = {}, {}
-        for name, dims in onnx_inputs(model).items():
-            if name not in self.shapes:
-                continue  # the compiler or the runtime will say what is missing, in better words
-            actual = (self.batch, *self.shapes[name][1:])
-            for dim, size in zip(dims, actual):
-                if isinstance(dim, str):
-                    named[dim] = size
-                elif dim is None:
-                    shaped[name] = actual
-        return [f"--dim={n}={s}" for n, s in named.items()] + [f"--shape={n}={'x'.join(map(str, s))}" for n, s in shaped.items()]
+        """What the file leaves open, of one batch."""
+        return bind_dimensions(model, {name: (self.batch, *shape[1:]) for name, shape in self.shapes.items()})
 
     def loss_bounds(self, precision):
         """Per step: the recorded loss and how far a run in `precision` may lie from it."""
@@ -172,6 +162,19 @@ def worst_loss(ours, truth, bounds):
     ratios = [abs(a - b) / t if math.isfinite(a) else math.inf for a, b, t in zip(ours, truth, bounds)]
     at = max(range(len(ratios)), key=ratios.__getitem__)
     return ratios[at], at
+
+
+def bind_dimensions(model, shapes):
+    """Flags for dimensions that a file leaves open: symbolic ones by name, anonymous ones by the shape of their input in `shapes`."""
+    named, shaped = {}, {}
+    for name, dims in onnx_inputs(model).items():
+        # What is missing the compiler or the runtime says in better words.
+        for dim, size in zip(dims, shapes.get(name, ())):
+            if isinstance(dim, str):
+                named[dim] = size
+            elif dim is None:
+                shaped[name] = shapes[name]
+    return [f"--dim={n}={s}" for n, s in named.items()] + [f"--shape={n}={'x'.join(map(str, s))}" for n, s in shaped.items()]
 
 
 def widen_for_lossy(truth, bounds):

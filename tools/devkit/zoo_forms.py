@@ -6,9 +6,9 @@ import subprocess
 
 import numpy
 
+from devkit.combinations import BUDGET, UNSUPPORTED, USAGE
 from devkit.judge import first_error
-from devkit.roundtrip import REFUSED
-from devkit.tensors import onnx_inputs
+from devkit.record import bind_dimensions
 
 STEPS = 3
 # Flags, and how far the first loss may lie from that of f32 on the CPU, and the others: parts of a loss and of one. Sampled and sorted
@@ -20,6 +20,8 @@ FORMS = {
     "mixed-f16": (["--precision=mixed-f16"], 0.1, None),
     "cuda-emulated, mixed-bf16": (["--target=cuda-emulated", "--precision=mixed-bf16"], 0.1, None),
 }
+# Forms that a program may not have: what looks at all samples together has no parts, and not every batch divides.
+OPTIONAL = {"two parts"}
 # Of the bytes without a budget; compared bit by bit.
 BUDGETS = ("80%", "55%")
 # The exit code of a run that ends with numbers that are not finite, which are not saved.
@@ -36,14 +38,6 @@ def write_data(folder):
     return {name: a.shape for name, a in arrays.items()}
 
 
-def bind_dimensions(model, shapes):
-    """Flags for what the file leaves open."""
-    inputs = onnx_inputs(model)
-    sizes = {dim: size for name, dims in inputs.items() for dim, size in zip(dims, shapes.get(name, ())) if isinstance(dim, str)}
-    shaped = [f"--shape={name}={'x'.join(map(str, shapes[name]))}" for name, dims in inputs.items() if None in dims and name in shapes]
-    return [f"--dim={dim}={size}" for dim, size in sizes.items()] + shaped
-
-
 class Trial:
     def __init__(self, binaries, folder, file, flags):
         self.binaries, self.folder, self.file, self.flags = binaries, folder, file, flags
@@ -52,11 +46,12 @@ class Trial:
         return subprocess.run([str(self.binaries / program), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
 
     def train(self, *flags):
-        """(losses, bytes that are saved, what the compiler said); no losses where it refuses, an empty list where they are not finite."""
+        """(losses, bytes that are saved, what the compiler said); an empty list where they are not finite; (None, its exit code, what it said)
+        where it refuses."""
         artifact, saved, log = (self.folder / name for name in ("form.tide", "form", "form.jsonl"))
         done = self.call("lowtide", "compile", self.folder / self.file, "-o", artifact, "--optimizer=sgd", "--lr=0.01", "--entries=train", *self.flags, *flags)
-        if done.returncode in REFUSED:
-            return None, None, done.stderr
+        if done.returncode in (USAGE, UNSUPPORTED, BUDGET):
+            return None, done.returncode, done.stderr
         if done.returncode:
             raise ValueError(f"compile: exit {done.returncode}: {first_error(done.stderr)}")
         ran = self.call("lowtide-run", artifact, f"--data={self.folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={log}", f"--save={saved}", "--overwrite",
@@ -90,12 +85,15 @@ def compare(binaries, folder, file, flags):
         try:
             losses, kept, said = (whole, saved, said) if not form else trial.train(*form)
             if losses is None:
+                words += [] if name in OPTIONAL else [f"{name}: refused: {first_error(said)}"]
                 continue
             if differs(whole, losses, first, rest) and not re.search(APART, said):
                 words.append(f"{name}: losses {losses}, not {whole}")
             for budget in BUDGETS if "16" not in name or "emulated" in name else ():
                 others, again, said = trial.train(*form, f"--device-budget={budget}")
-                if others is not None and (others, again) != (losses, kept):
+                if others is None and again != BUDGET:
+                    words.append(f"{name} under {budget}: refused: {first_error(said)}")
+                elif others is not None and (others, again) != (losses, kept):
                     words.append(f"{name} under {budget}: other bits, losses {others}, not {losses}")
         except ValueError as error:
             words.append(f"{name}: {error}")

@@ -1,8 +1,9 @@
 //===- Tile.h - the register tile under every contraction ------------------===//
 //
 // A tile of up to 6 rows and two vectors of columns is accumulated over k in registers. B comes in panels: for every k,
-// `panel` columns side by side, missing ones zero. A is read where it lies (rows contiguous in k) or from a panel of
-// six rows. Sums run over k in ascending order, in blocks that depend on the shape alone.
+// `panel` columns side by side, missing ones zero. A is read where it lies, stored m × k or k × m: six numbers of a
+// line that stay in the first-level cache are as near as packed ones. Sums run over k in ascending order, in blocks
+// that depend on the shape alone.
 //
 // Compiled for one vector width: 32 bytes (AVX2 with FMA on x86-64).
 //
@@ -47,6 +48,10 @@ template <typename T> struct Epilogue {
   int64_t sourceRow = 0;     ///< elements between its rows; 0 for one row added to all
   const T *rowBias = nullptr;
 };
+
+/// How A is stored. Rows: m × k, `stride` elements from row to row. Columns: k × m, `stride` from one k to the next; a
+/// panel of six rows is stored so, too.
+enum class Left { Rows, Columns };
 
 /// sum[i][v] += left(p, i) · right(p, v) for p in [0, k).
 template <typename T, int rows, int vectors, typename Left, typename Right>
@@ -97,12 +102,12 @@ template <typename Function>
 }
 
 /// Full width: columns = vectors × lanes.
-template <typename T, int rows, int vectors, bool packedA>
-void tileFull(int64_t k, const T *a, int64_t rowStride, const T *b, T *d, int64_t rowD, const Epilogue<T> &epilogue) {
+template <typename T, int rows, int vectors, Left left>
+void tileFull(int64_t k, const T *a, int64_t stride, const T *b, T *d, int64_t rowD, const Epilogue<T> &epilogue) {
   Vec<T> sum[rows][vectors];
   clear<T>(sum);
   accumulate<T, rows, vectors>(
-      k, [&](int64_t p, int i) { return packedA ? a[p * tileRows + i] : a[i * rowStride + p]; },
+      k, [&](int64_t p, int i) { return left == Left::Columns ? a[p * stride + i] : a[i * stride + p]; },
       [&](int64_t p, int v) { return load(b + p * panel<T> + v * lanes<T>); }, sum);
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; ++i)
@@ -117,21 +122,20 @@ void tileFull(int64_t k, const T *a, int64_t rowStride, const T *b, T *d, int64_
     }
 }
 
-template <typename T, bool packedA>
-void tileFullRows(int64_t rows, int64_t vectors, int64_t k, const T *a, int64_t rowStride, const T *b, T *d,
-                  int64_t rowD, const Epilogue<T> &epilogue) {
-  withTileShape(rows, vectors,
-                [&](auto r, auto v) { tileFull<T, r, v, packedA>(k, a, rowStride, b, d, rowD, epilogue); });
+template <typename T, Left left>
+void tileFullRows(int64_t rows, int64_t vectors, int64_t k, const T *a, int64_t stride, const T *b, T *d, int64_t rowD,
+                  const Epilogue<T> &epilogue) {
+  withTileShape(rows, vectors, [&](auto r, auto v) { tileFull<T, r, v, left>(k, a, stride, b, d, rowD, epilogue); });
 }
 
 /// A tile of `rows` ≤ 6 and `columns` ≤ panel.
-template <typename T, bool packedA>
-inline void tile(int64_t rows, int64_t columns, int64_t k, const T *a, int64_t rowStride, const T *b, T *d,
-                 int64_t rowD, const Epilogue<T> &epilogue) {
+template <typename T, Left left>
+inline void tile(int64_t rows, int64_t columns, int64_t k, const T *a, int64_t stride, const T *b, T *d, int64_t rowD,
+                 const Epilogue<T> &epilogue) {
   if (columns == panel<T> || columns == lanes<T>)
-    return tileFullRows<T, packedA>(rows, columns / lanes<T>, k, a, rowStride, b, d, rowD, epilogue);
+    return tileFullRows<T, left>(rows, columns / lanes<T>, k, a, stride, b, d, rowD, epilogue);
   alignas(64) T buffer[tileRows * panel<T>];
-  tileFullRows<T, packedA>(rows, columns > lanes<T> ? 2 : 1, k, a, rowStride, b, buffer, panel<T>, Epilogue<T>{});
+  tileFullRows<T, left>(rows, columns > lanes<T> ? 2 : 1, k, a, stride, b, buffer, panel<T>, Epilogue<T>{});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       T value = buffer[i * panel<T> + j] * epilogue.alpha;

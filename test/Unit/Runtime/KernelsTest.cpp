@@ -104,6 +104,36 @@ TEST(Gemm, MatchesTextbook) {
   }
 }
 
+/// The same numbers, stored the other way round.
+std::vector<float> transposed(const std::vector<float> &from, int64_t rows, int64_t columns) {
+  std::vector<float> to(from.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[size_t(j * rows + i)] = from[size_t(i * columns + j)];
+  return to;
+}
+
+TEST(Gemm, StorageOfOperandsChangesNoBit) {
+  // Narrow and wide blocks of columns, several blocks of k, rows that are no multiple of what is copied at once, and
+  // distances of 4 KiB between lines.
+  const int64_t shapes[][3] = {{97, 270, 65},   {200, 40, 600},  {96, 96, 1024},
+                               {1024, 64, 300}, {195, 300, 513}, {7, 17, 9}};
+  for (auto [m, n, k] : shapes) {
+    const std::vector<float> a = random<float>(size_t(m * k), 1), b = random<float>(size_t(k * n), 2);
+    const std::vector<float> otherA = transposed(a, m, k), otherB = transposed(b, k, n);
+    std::vector<std::vector<float>> results;
+    for (int t = 0; t < 4; ++t) {
+      plan::Call call;
+      call.set_callee("gemm");
+      set(call, "m", m), set(call, "n", n), set(call, "k", k);
+      set(call, "transpose_a", t & 1), set(call, "transpose_b", t >> 1);
+      std::vector<float> &d = results.emplace_back(size_t(m * n), NAN);
+      run<float>(call, {t & 1 ? otherA.data() : a.data(), t >> 1 ? otherB.data() : b.data()}, d.data());
+      EXPECT_EQ(d, results.front()) << m << "x" << n << "x" << k << ", storage " << t;
+    }
+  }
+}
+
 TEST(Gemm, HeadsInsideRows) {
   // q, k: [batch, time, heads, width]; scores: [batch, heads, time, time].
   const int64_t B = 3, T = 9, H = 4, W = 5;

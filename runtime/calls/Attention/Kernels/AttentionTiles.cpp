@@ -83,8 +83,9 @@ void multiply(int64_t rows, int64_t columns, int64_t depth, Rows<const float> a,
       if (adds)
         epilogue.source = d.at(m) + n, epilogue.sourceRow = d.stride;
       const float *left = packedA ? a.first + m * depth : a.at(m);
-      tile<float, packedA>(std::min(tileRows, rows - m), std::min(p, columns - n), depth, left, a.stride, b + n * depth,
-                           d.at(m) + n, d.stride, epilogue);
+      tile<float, packedA ? Left::Columns : Left::Rows>(std::min(tileRows, rows - m), std::min(p, columns - n), depth,
+                                                        left, packedA ? tileRows : a.stride, b + n * depth, d.at(m) + n,
+                                                        d.stride, epilogue);
     }
 }
 

@@ -116,10 +116,10 @@ public:
                   epilogue.source = d, epilogue.sourceRow = pixels;
                 else if (bias)
                   epilogue.rowBias = bias + o;
-                tile<T, false>(rows, columns, k, a, depth, b, d, pixels, epilogue);
+                tile<T, Left::Rows>(rows, columns, k, a, depth, b, d, pixels, epilogue);
                 continue;
               }
-              tile<T, false>(rows, columns, k, a, depth, b, corner, panel<T>, Epilogue<T>{});
+              tile<T, Left::Rows>(rows, columns, k, a, depth, b, corner, panel<T>, Epilogue<T>{});
               for (int64_t j = 0; j < columns; ++j) {
                 T *d = output + (q + j) / pixels * imageStride + o * pixels + (q + j) % pixels;
                 for (int64_t i = 0; i < rows; ++i)
@@ -323,10 +323,10 @@ private:
                 Epilogue<T> epilogue;
                 if (k0 != 0)
                   epilogue.source = d, epilogue.sourceRow = inputPixels;
-                tile<T, true>(rows, columns, k, a, 0, b, d, inputPixels, epilogue);
+                tile<T, Left::Columns>(rows, columns, k, a, tileRows, b, d, inputPixels, epilogue);
                 continue;
               }
-              tile<T, true>(rows, columns, k, a, 0, b, corner, panel<T>, Epilogue<T>{});
+              tile<T, Left::Columns>(rows, columns, k, a, tileRows, b, corner, panel<T>, Epilogue<T>{});
               scatter(c, rows, columns, k0 != 0);
             }
           }

@@ -236,8 +236,8 @@ private:
               epilogue.source = d, epilogue.sourceRow = cut_.paddedOut;
             // The workspace has room for whole panels.
             int64_t columns = shape_.outChannels - o > lanes<T> ? panel<T> : lanes<T>;
-            tile<T, false>(rows, columns, count, left, blockK<T>, right + (o - o0) * count, d, cut_.paddedOut,
-                           epilogue);
+            tile<T, Left::Rows>(rows, columns, count, left, blockK<T>, right + (o - o0) * count, d, cut_.paddedOut,
+                                epilogue);
           }
         }
       }

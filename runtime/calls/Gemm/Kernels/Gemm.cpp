@@ -4,7 +4,7 @@
 // task:
 //
 //   for each block of k:  pack the columns of B into panels on the stack
-//                         (A stored k × m: pack its rows too)
+//                         (A stored k × m, many columns: copy rows of A side by side, too)
 //     for each panel, for each six rows: accumulate a register tile, add it to D
 //
 // After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), with all buffers on the
@@ -20,8 +20,13 @@ namespace {
 
 using namespace kernels;
 
-/// Columns of a task at most, rows packed at once.
-constexpr int64_t maxColumns = 256, packedRows = 96;
+/// Columns of a task at most.
+constexpr int64_t maxColumns = 256;
+/// Elements of B that are packed before the next rows.
+constexpr int64_t elementsAtOnce = 2048;
+/// Rows of A that are copied at once where it is stored k × m: a line of A is far from the next one, and where that is
+/// a multiple of 4 KiB all of them compete for a few places of the cache. Fewer columns than these do not repay it.
+constexpr int64_t stripRows = 96, leastColumnsOfStrip = 64;
 
 template <typename T> class Gemm final : public PreparedCall {
 public:
@@ -45,7 +50,7 @@ private:
       cut_.rows = GemmCut::balanced(shape_.m, 192, tileRows);
       while (cut_.isCoarse(shape_)) {
         // Blocks of columns pack their own part of B; blocks of rows would each pack all of it.
-        if (cut_.columns > 2 * panel<T>)
+        if (cut_.columns > panel<T>)
           cut_.columns = GemmCut::balanced(cut_.columns, ceilDiv(cut_.columns, 2), panel<T>);
         else if (cut_.rows > 2 * tileRows)
           cut_.rows = GemmCut::balanced(cut_.rows, ceilDiv(cut_.rows, 2), tileRows);
@@ -59,47 +64,45 @@ private:
   void block(GemmOperands<T, T> product, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
     auto [a, b, c, d] = product;
     alignas(64) T panels[blockK<T> * maxColumns];
-    alignas(64) T rowPanels[packedRows * blockK<T>];
+    alignas(64) T strip[blockK<T> * stripRows];
     for (int64_t k0 = 0; k0 < shape_.k; k0 += depth_) {
       int64_t k = std::min(depth_, shape_.k - k0);
-      for (int64_t n = n0; n < n1; n += panel<T>) {
-        T *to = panels + (n - n0) * k;
-        int64_t columns = std::min(panel<T>, n1 - n);
-        if (shape_.transposeB)
-          packPanelTransposed(to, b + n * shape_.ldb + k0, shape_.ldb, k, columns);
-        else
-          packPanel(to, b + k0 * shape_.ldb + n, shape_.ldb, k, columns);
-      }
+      packRight(panels, b, n0, n1, k0, k);
       if (!shape_.transposeA) {
-        rows<false>(m0, m1, n0, n1, k, k0 == 0, a + m0 * shape_.lda + k0, shape_.lda, panels, c, d);
+        rows<Left::Rows>(m0, m1, n0, n1, k, k0 == 0, a + m0 * shape_.lda + k0, shape_.lda, panels, c, d);
         continue;
       }
-      for (int64_t m = m0; m < m1; m += packedRows) {
-        int64_t end = std::min(m1, m + packedRows);
-        packRows(rowPanels, a + k0 * shape_.lda + m, k, end - m);
-        rows<true>(m, end, n0, n1, k, k0 == 0, rowPanels, tileRows * k, panels, c, d);
+      if (n1 - n0 < leastColumnsOfStrip) {
+        rows<Left::Columns>(m0, m1, n0, n1, k, k0 == 0, a + k0 * shape_.lda + m0, shape_.lda, panels, c, d);
+        continue;
       }
-    }
-  }
-
-  /// A stored k × m: panels of six rows, side by side for each k.
-  void packRows(T *to, const T *from, int64_t k, int64_t count) const {
-    for (int64_t i = 0; i < count; i += tileRows, to += tileRows * k) {
-      int64_t width = std::min(tileRows, count - i);
-      if (width == tileRows) {
+      for (int64_t m = m0; m < m1; m += stripRows) {
+        const int64_t end = std::min(m1, m + stripRows);
         for (int64_t p = 0; p < k; ++p)
-          std::memcpy(to + p * tileRows, from + p * shape_.lda + i, tileRows * sizeof(T));
-        continue;
+          std::memcpy(strip + p * stripRows, a + (k0 + p) * shape_.lda + m, static_cast<size_t>(end - m) * sizeof(T));
+        rows<Left::Columns>(m, end, n0, n1, k, k0 == 0, strip, stripRows, panels, c, d);
       }
-      for (int64_t p = 0; p < k; ++p)
-        for (int64_t x = 0; x < tileRows; ++x)
-          to[p * tileRows + x] = x < width ? from[p * shape_.lda + i + x] : T(0);
     }
   }
 
-  /// `a`: first row of the block; packed: `stride` elements from one panel of six rows to the next, else between rows.
-  template <bool packedA>
-  void rows(int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k, bool first, const T *a, int64_t stride,
+  /// Columns [n0, n1) of B in panels, rows [k0, k0 + k). What lies in rows is copied a few rows at a time, for lines of
+  /// one row follow each other in memory, and those of one panel do not.
+  void packRight(T *panels, const T *b, int64_t n0, int64_t n1, int64_t k0, int64_t k) const {
+    const int64_t rowsAtOnce = std::max<int64_t>(1, elementsAtOnce / (n1 - n0));
+    if (shape_.transposeB) {
+      for (int64_t n = n0; n < n1; n += panel<T>)
+        packPanelTransposed(panels + (n - n0) * k, b + n * shape_.ldb + k0, shape_.ldb, k, std::min(panel<T>, n1 - n));
+      return;
+    }
+    for (int64_t p = 0; p < k; p += rowsAtOnce)
+      for (int64_t n = n0; n < n1; n += panel<T>)
+        packPanel(panels + (n - n0) * k + p * panel<T>, b + (k0 + p) * shape_.ldb + n, shape_.ldb,
+                  std::min(rowsAtOnce, k - p), std::min(panel<T>, n1 - n));
+  }
+
+  /// `a`: first element of the block; `lda`: from one stored row of it to the next.
+  template <Left left>
+  void rows(int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k, bool first, const T *a, int64_t lda,
             const T *panels, const T *c, T *d) const {
     for (int64_t n = n0; n < n1; n += panel<T>) {
       const T *b = panels + (n - n0) * k;
@@ -117,8 +120,8 @@ private:
         } else if (shape_.addend == GemmShape::Addend::Column) {
           epilogue.rowBias = c + m;
         }
-        const T *left = packedA ? a + (m - m0) / tileRows * stride : a + (m - m0) * stride;
-        tile<T, packedA>(std::min(tileRows, m1 - m), columns, k, left, stride, b, to, shape_.ldd, epilogue);
+        const T *from = a + (m - m0) * (left == Left::Columns ? 1 : lda);
+        tile<T, left>(std::min(tileRows, m1 - m), columns, k, from, lda, b, to, shape_.ldd, epilogue);
       }
     }
   }

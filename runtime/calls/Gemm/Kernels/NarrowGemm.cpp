@@ -59,8 +59,8 @@ private:
           Epilogue<float> epilogue;
           if (k0 != 0)
             epilogue.source = to, epilogue.sourceRow = maxColumns;
-          tile<float, true>(std::min(tileRows, m1 - m), std::min(panel<float>, n1 - n), k, left + (m - m0) * k, 0,
-                            right + (n - n0) * k, to, maxColumns, epilogue);
+          tile<float, Left::Columns>(std::min(tileRows, m1 - m), std::min(panel<float>, n1 - n), k, left + (m - m0) * k,
+                                     tileRows, right + (n - n0) * k, to, maxColumns, epilogue);
         }
     }
     for (int64_t m = m0; m < m1; ++m)

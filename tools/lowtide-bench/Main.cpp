@@ -8,7 +8,9 @@
 #include "Ceilings.h"
 #include "CommandLine.h"
 #include "NumberChecks.h"
+#include "Products.h"
 
+#include "runtime/Element.h"
 #include "runtime/ExitCode.h"
 #include "runtime/Json.h"
 #include "runtime/LibraryTable.h"
@@ -48,6 +50,7 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
   --ceilings      no step: what the artifact's device copies and multiplies at best, in f32, f16 and bf16
+  --products      no step: each matrix product of the entry by itself, the best of many runs (CPU)
   --write-target=FILE  with --ceilings: the same as a target for lowtide --target-file
   --doctor        what of CUDA this machine has
   --libraries     what calls cuBLASLt and cuDNN take, with the source of each row
@@ -57,7 +60,7 @@ struct Options {
   std::string artifact, data = "synthetic", entry = "train", json, writeTarget;
   int64_t steps = 100, warmup = 10, blocks = 0, profile = 5;
   unsigned threads = 0;
-  bool ceilings = false, doctor = false, libraries = false;
+  bool ceilings = false, products = false, doctor = false, libraries = false;
 };
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -353,6 +356,38 @@ Status printCeilings(const Options &options, const Session &session, const BindO
   return Status::ok();
 }
 
+Status printProducts(const Options &options, const Session &session) {
+  const plan::Entry *entry = session.artifact().entry(options.entry);
+  if (!entry)
+    return {StatusCode::Usage, "no entry '" + printable(options.entry) + "'"};
+  Expected<std::vector<Products>> measured = measureProducts(session.plan(), *entry, options.threads);
+  if (!measured)
+    return measured.takeStatus();
+  Json json = {{"target", session.plan().target()}, {"entry", options.entry}, {"products", Json::array()}};
+  std::printf("       ms  count   GFLOP/s  m×n×k\n");
+  for (const Products &products : *measured) {
+    const GemmShape &shape = products.shape;
+    const double rate = products.gflop() / products.milliseconds * 1e3;
+    std::string sizes = std::to_string(shape.m) + "×" + std::to_string(shape.n) + "×" + std::to_string(shape.k);
+    sizes += std::string(shape.transposeA ? " Aᵀ" : "") + (shape.transposeB ? " Bᵀ" : "");
+    if (shape.batchCount() > 1)
+      sizes += " ×" + std::to_string(shape.batchCount());
+    std::printf("%9.3f %6llu %9.1f  %s\n", products.milliseconds, static_cast<unsigned long long>(products.count), rate,
+                sizes.c_str());
+    json["products"].push_back({{"m", shape.m},
+                                {"n", shape.n},
+                                {"k", shape.k},
+                                {"transpose_a", shape.transposeA},
+                                {"transpose_b", shape.transposeB},
+                                {"batch", shape.batchCount()},
+                                {"dtype", dtypeName(shape.dtype)},
+                                {"count", products.count},
+                                {"milliseconds", products.milliseconds},
+                                {"gflops", rate}});
+  }
+  return options.json.empty() ? Status::ok() : writeFile(options.json, json.dump(1) + "\n");
+}
+
 Status measure(const Options &options) {
   if (options.libraries) {
     printLibraries();
@@ -369,6 +404,8 @@ Status measure(const Options &options) {
   BindOptions bind;
   bind.threads = options.threads;
   bind.randomInit = true;
+  if (options.products)
+    return printProducts(options, **session);
   return options.ceilings ? printCeilings(options, **session, bind) : Bench(options, **session).run(bind);
 }
 
@@ -391,6 +428,7 @@ int main(int argc, char **argv) {
   app.add_option("--json", options.json);
   auto *ceilings = app.add_flag("--ceilings", options.ceilings);
   app.add_option("--write-target", options.writeTarget)->needs(ceilings);
+  app.add_flag("--products", options.products)->excludes(ceilings);
   app.add_flag("--doctor", options.doctor);
   app.add_flag("--libraries", options.libraries);
   try {

@@ -4,11 +4,13 @@ For every model folder: our artifact, PyTorch eager and torch.compile train the 
 the same number of threads, in turn, several rounds; and our artifact again under a budget of half of eager's memory, or
 the smallest that its step can meet. Time is the median step of the best round of each. Memory is our arenas (exactly
 what the runtime allocates) beside the live tensor bytes that PyTorch's profiler saw; for one larger model also the
-resident memory of the whole processes.
+resident memory of the whole processes. A second table has the matrix products of each step and its floor
+(devkit/products.py), also those of GPT-2 124M where the collection holds its structure.
 """
 
 import argparse
 import datetime
+import functools
 import importlib
 import json
 import os
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-from devkit import dependencies
+from devkit import dependencies, products
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, collection, say
 from devkit.judge import call, first_error, read_run
@@ -29,6 +31,8 @@ DEFINITIONS = ROOT / "test" / "models"
 OUT = ROOT / "docs" / "measurements"
 # Exported for the bench alone: peaks above 500 MB, where what a process is made of no longer hides what a step needs.
 RESIDENT = "gpt-resident"
+# Its products alone are measured: their shapes are those of a model that people train.
+PRODUCTS_ONLY = "gpt2-124m"
 
 
 def folders():
@@ -99,7 +103,7 @@ def best(old, new):
 
 
 def measure(name, folder, python, options):
-    row = {"model": name, "ours": None, "eager": None, "compile": None, "half": None}
+    row = {"model": name, "ours": None, "eager": None, "compile": None, "half": None, "products": []}
     with tempfile.TemporaryDirectory(prefix="lowtide-bench-") as scratch:
         work = pathlib.Path(scratch)
         try:
@@ -118,7 +122,27 @@ def measure(name, folder, python, options):
                 row["half"] = best(row["half"], run_ours(folder, fitted, work, options.steps, options.threads))
             except Failure as failure:
                 row["refused"], row["ours"], artifact = str(failure), None, None
+        if artifact:
+            row["products"] = measure_products(artifact, work, python, options)
     return row
+
+
+def measure_products(artifact, work, python, options):
+    return products.measure(artifact, work, options.threads, options.rounds, functools.partial(call_peer, python, options.threads))
+
+
+def measure_structure(python, options):
+    """Products of the full-size model, or nothing where the collection does not hold it."""
+    model = collection() / "structure" / f"{PRODUCTS_ONLY}.onnx"
+    if not model.exists():
+        return []
+    with tempfile.TemporaryDirectory(prefix="lowtide-bench-") as scratch:
+        work = pathlib.Path(scratch)
+        command = [BUILD / "bin/lowtide", "compile", model, "-o", work / "step.tide", "--target=cpu", "--entries=train", "--batch=1", "--no-weights"]
+        status, said = call(command, work / "compile.log")
+        if status:
+            raise Failure(f"exit {status}: {first_error(said)}")
+        return measure_products(work / "step.tide", work, python, options)
 
 
 def measure_resident(python, options):
@@ -185,18 +209,21 @@ def main(argv):
     parser.add_argument("--steps", type=int, default=100, help="steps of ours per round")
     parser.add_argument("--seconds", type=float, default=3, help="time of PyTorch per round")
     parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args(argv)
+    options = parser.parse_intermixed_args(argv)
     try:
         build(["lowtide", "lowtide-run"])
         python = dependencies.environment("oracles")
-        known = zoo_names()
+        measurable = {name: folder for name, folder in folders().items() if name in zoo_names()}
+        if unknown := set(options.models) - {*measurable, RESIDENT, PRODUCTS_ONLY}:
+            raise Failure(f"error: no model '{min(unknown)}'\nnote: there are {', '.join([*measurable, RESIDENT, PRODUCTS_ONLY])}")
         rows = []
-        for name, folder in folders().items():
-            if name not in known or (options.models and name not in options.models):
+        for name, folder in measurable.items():
+            if options.models and name not in options.models:
                 continue
             rows.append(measure(name, folder, python, options))
             say(list(table(rows))[-1])
         resident = measure_resident(python, options) if not options.models or RESIDENT in options.models else None
+        structure = measure_structure(python, options) if not options.models or PRODUCTS_ONLY in options.models else []
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -205,7 +232,7 @@ def main(argv):
     machine = {"processor": processor(), "threads": options.threads, "load_at_end": round(load, 1), "torch": seen["eager"]["torch"] if seen else None}
     OUT.mkdir(parents=True, exist_ok=True)
     name = f"{datetime.date.today()}-bench-cpu"
-    (OUT / f"{name}.json").write_text(json.dumps({"machine": machine, "models": rows, "resident": resident}, indent=1) + "\n")
+    (OUT / f"{name}.json").write_text(json.dumps({"machine": machine, "models": rows, "resident": resident, PRODUCTS_ONLY: structure}, indent=1) + "\n")
     text = ["# CPU: one training step beside PyTorch", "", f"{machine['processor']}, {options.threads} threads, PyTorch {machine['torch']}; `tools/dev bench cpu`.",
             "Time: median step, best of the rounds. Memory: our arenas; PyTorch's live tensor bytes by its profiler.",
             "Fitted: compiled for half of eager's memory, or for the smallest budget that the step can meet.",
@@ -214,6 +241,9 @@ def main(argv):
             "", *table(rows)]  # fmt: skip
     if resident:
         text += ["", "Resident memory of the whole process, and what PyTorch's holds when it has been imported:", "", *resident_table(resident)]
+    steps = [(row["model"], row["ours"] and row["ours"]["step_ms"], row["products"]) for row in rows]
+    text += ["", "Matrix products, each by itself, and the floor of a step: its products at PyTorch's rates. GPT-2 124M: one sample.", "",
+             *products.table([*steps, (PRODUCTS_ONLY, None, structure)])]  # fmt: skip
     (OUT / f"{name}.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
     return 0

@@ -2,11 +2,12 @@
 
     python -m devkit.torch_peer measure <folder of definitions> <model> <folder> <eager, checkpoint or compile> <seconds> <threads>
     python -m devkit.torch_peer export  <folder of definitions> <model> <folder> [<batch> <length> <vocabulary>]
+    python -m devkit.torch_peer products <file that `lowtide-bench --products --json` wrote> <threads>
 
 Time: median of whole steps (forward, backward, update). Memory: the largest sum of live tensor bytes within a step by
 PyTorch's own profiler, on top of parameters, optimizer state and the batch; and the resident memory of the process, of
 which `rss_import_bytes` were there before the model. `peer` says how near the module is to the one that was recorded.
-`export` writes a folder for a model of token ids that has no recorded run: random rows, AdamW, no expected losses.
+`products` prints milliseconds for each product of the file, the best of many runs. `export` writes a folder for a model of token ids that has no recorded run: random rows, AdamW, no expected losses.
 """
 
 import json
@@ -151,7 +152,29 @@ def export(name, folder, batch=8, length=256, vocab=8192):
     write_onnx(zoo.MODELS[name](), spec, data, folder / "model.onnx", {"exporter": "torchscript", "mode": "train"})
 
 
+def products(path, threads):
+    import torch
+
+    torch.set_num_threads(int(threads))
+    dtypes = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16}
+    times = []
+    for row in json.loads(pathlib.Path(path).read_text())["products"]:
+        m, n, k, dtype = row["m"], row["n"], row["k"], dtypes[row["dtype"]]
+        lead = (row["batch"],) if row["batch"] > 1 else ()
+        a = torch.rand(*lead, k, m, dtype=dtype).mT if row["transpose_a"] else torch.rand(*lead, m, k, dtype=dtype)
+        b = torch.rand(*lead, n, k, dtype=dtype).mT if row["transpose_b"] else torch.rand(*lead, k, n, dtype=dtype)
+        out, best, runs, begin = torch.empty(*lead, m, n, dtype=dtype), float("inf"), 0, time.perf_counter()
+        while runs < 5 or (runs < 2000 and time.perf_counter() - begin < 0.2):
+            start = time.perf_counter()
+            torch.matmul(a, b, out=out)
+            best, runs = min(best, time.perf_counter() - start), runs + 1
+        times.append(best * 1e3)
+    print(json.dumps(times))
+
+
 def main(argv):
+    if argv[0] == "products":
+        return products(*argv[1:])
     verb, definitions, name, folder, *rest = argv
     sys.path.insert(0, definitions)
     {"measure": measure, "export": export}[verb](name, pathlib.Path(folder), *rest)

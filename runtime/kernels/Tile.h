@@ -5,7 +5,8 @@
 // line that stay in the first-level cache are as near as packed ones. Sums run over k in ascending order, in blocks
 // that depend on the shape alone.
 //
-// Compiled for one vector width: 32 bytes (AVX2 with FMA on x86-64).
+// Compiled for one vector width: 32 bytes (AVX2 with FMA on x86-64), in WideTile.cpp 64 (AVX-512). Every number of a
+// result is summed by itself, so that no width changes a bit of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_KERNELS_TILE_H
@@ -17,29 +18,19 @@
 #include <cstring>
 #include <type_traits>
 
+#ifndef LOWTIDE_WIDE_TILE
+#define LOWTIDE_VECTOR_BYTES 32
+#define LOWTIDE_VECTORS vectors32
+#else
+#define LOWTIDE_VECTOR_BYTES 64
+#define LOWTIDE_VECTORS vectors64
+#endif
+
 namespace lowtide::rt::kernels {
 
-template <typename T> struct Vector;
-template <> struct Vector<float> {
-  typedef float type __attribute__((vector_size(32)));
-};
-template <> struct Vector<double> {
-  typedef double type __attribute__((vector_size(32)));
-};
-template <typename T> using Vec = typename Vector<T>::type;
-
-/// Elements of a vector, columns of a panel.
-template <typename T> inline constexpr int64_t lanes = 32 / sizeof(T);
-template <typename T> inline constexpr int64_t panel = 2 * lanes<T>;
-/// Largest block of k: a panel of B takes half of the first-level cache.
-template <typename T> inline constexpr int64_t blockK = 1024 / sizeof(T);
-
-template <typename T> inline Vec<T> load(const T *p) {
-  Vec<T> v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <typename T> inline void store(T *p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
+/// How A is stored. Rows: m × k, `stride` elements from row to row. Columns: k × m, `stride` from one k to the next; a
+/// panel of six rows is stored so, too.
+enum class Left { Rows, Columns };
 
 /// What happens to the sums: D = alpha · sum + source (+ rowBias[i] for row i).
 template <typename T> struct Epilogue {
@@ -49,9 +40,32 @@ template <typename T> struct Epilogue {
   const T *rowBias = nullptr;
 };
 
-/// How A is stored. Rows: m × k, `stride` elements from row to row. Columns: k × m, `stride` from one k to the next; a
-/// panel of six rows is stored so, too.
-enum class Left { Rows, Columns };
+// One program holds both widths: functions of the same name must not be taken for each other.
+inline namespace LOWTIDE_VECTORS {
+
+template <typename T> struct Vector;
+template <> struct Vector<float> {
+  typedef float type __attribute__((vector_size(LOWTIDE_VECTOR_BYTES)));
+};
+template <> struct Vector<double> {
+  typedef double type __attribute__((vector_size(LOWTIDE_VECTOR_BYTES)));
+};
+template <typename T> using Vec = typename Vector<T>::type;
+
+/// Elements of a vector, columns of a panel.
+template <typename T> inline constexpr int64_t lanes = LOWTIDE_VECTOR_BYTES / sizeof(T);
+template <typename T> inline constexpr int64_t panel = 2 * lanes<T>;
+/// Rows of the largest tile: what the registers of that width hold next to a row of B.
+inline constexpr int64_t mostRows = LOWTIDE_VECTOR_BYTES == 64 ? wideTileRows : tileRows;
+/// Largest block of k, at either width: a panel of B takes half of the first-level cache with vectors of 32 bytes.
+template <typename T> inline constexpr int64_t blockK = 1024 / sizeof(T);
+
+template <typename T> inline Vec<T> load(const T *p) {
+  Vec<T> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename T> inline void store(T *p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
 
 /// sum[i][v] += left(p, i) · right(p, v) for p in [0, k).
 template <typename T, int rows, int vectors, typename Left, typename Right>
@@ -78,25 +92,31 @@ template <typename T, int rows, int vectors> [[gnu::always_inline]] inline void 
       v = Vec<T>{};
 }
 
-/// Calls `f` with the numbers of rows ≤ tileRows and vectors ≤ 2 as constants.
+/// Calls `f` with the numbers of rows ≤ mostRows and vectors ≤ 2 as constants.
 template <typename Function>
 [[gnu::always_inline]] inline void withTileShape(int64_t rows, int64_t vectors, Function f) {
   switch (rows * 2 + vectors - 1) {
-#define LOWTIDE_TILE(r, v)                                                                                             \
-  case r * 2 + v - 1:                                                                                                  \
-    return f(std::integral_constant<int, r>(), std::integral_constant<int, v>());
-    LOWTIDE_TILE(6, 2)
-    LOWTIDE_TILE(5, 2)
-    LOWTIDE_TILE(4, 2)
-    LOWTIDE_TILE(3, 2)
-    LOWTIDE_TILE(2, 2)
-    LOWTIDE_TILE(1, 2)
-    LOWTIDE_TILE(6, 1)
-    LOWTIDE_TILE(5, 1)
-    LOWTIDE_TILE(4, 1)
-    LOWTIDE_TILE(3, 1)
-    LOWTIDE_TILE(2, 1)
-    LOWTIDE_TILE(1, 1)
+#define LOWTIDE_TILE(r)                                                                                                \
+  case r * 2:                                                                                                          \
+    if constexpr (r <= mostRows)                                                                                       \
+      return f(std::integral_constant<int, r>(), std::integral_constant<int, 1>());                                    \
+    break;                                                                                                             \
+  case r * 2 + 1:                                                                                                      \
+    if constexpr (r <= mostRows)                                                                                       \
+      return f(std::integral_constant<int, r>(), std::integral_constant<int, 2>());                                    \
+    break;
+    LOWTIDE_TILE(1)
+    LOWTIDE_TILE(2)
+    LOWTIDE_TILE(3)
+    LOWTIDE_TILE(4)
+    LOWTIDE_TILE(5)
+    LOWTIDE_TILE(6)
+    LOWTIDE_TILE(7)
+    LOWTIDE_TILE(8)
+    LOWTIDE_TILE(9)
+    LOWTIDE_TILE(10)
+    LOWTIDE_TILE(11)
+    LOWTIDE_TILE(12)
 #undef LOWTIDE_TILE
   }
 }
@@ -106,13 +126,21 @@ template <typename T, int rows, int vectors, Left left>
 void tileFull(int64_t k, const T *a, int64_t stride, const T *b, T *d, int64_t rowD, const Epilogue<T> &epilogue) {
   Vec<T> sum[rows][vectors];
   clear<T>(sum);
+  // Four rows share an address: one for each row would be more than there are registers.
+  const T *fourth[(rows + 3) / 4];
+  for (int i = 0; i < rows; i += 4) {
+    fourth[i / 4] = left == Left::Columns ? a : a + i * stride;
+    asm("" : "+r"(fourth[i / 4]));
+  }
   accumulate<T, rows, vectors>(
-      k, [&](int64_t p, int i) { return left == Left::Columns ? a[p * stride + i] : a[i * stride + p]; },
+      k,
+      [&](int64_t p, int i) { return left == Left::Columns ? a[p * stride + i] : fourth[i / 4][i % 4 * stride + p]; },
       [&](int64_t p, int v) { return load(b + p * panel<T> + v * lanes<T>); }, sum);
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; ++i)
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; ++v) {
+#pragma clang fp contract(off) // where the columns of a tile end decides no rounding
       Vec<T> value = sum[i][v] * epilogue.alpha;
       if (epilogue.rowBias)
         value += epilogue.rowBias[i];
@@ -128,16 +156,17 @@ void tileFullRows(int64_t rows, int64_t vectors, int64_t k, const T *a, int64_t 
   withTileShape(rows, vectors, [&](auto r, auto v) { tileFull<T, r, v, left>(k, a, stride, b, d, rowD, epilogue); });
 }
 
-/// A tile of `rows` ≤ 6 and `columns` ≤ panel.
+/// A tile of `rows` ≤ mostRows and `columns` ≤ panel.
 template <typename T, Left left>
 inline void tile(int64_t rows, int64_t columns, int64_t k, const T *a, int64_t stride, const T *b, T *d, int64_t rowD,
                  const Epilogue<T> &epilogue) {
   if (columns == panel<T> || columns == lanes<T>)
     return tileFullRows<T, left>(rows, columns / lanes<T>, k, a, stride, b, d, rowD, epilogue);
-  alignas(64) T buffer[tileRows * panel<T>];
+  alignas(64) T buffer[mostRows * panel<T>];
   tileFullRows<T, left>(rows, columns > lanes<T> ? 2 : 1, k, a, stride, b, buffer, panel<T>, Epilogue<T>{});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
+#pragma clang fp contract(off)
       T value = buffer[i * panel<T> + j] * epilogue.alpha;
       if (epilogue.rowBias)
         value += epilogue.rowBias[i];
@@ -147,77 +176,7 @@ inline void tile(int64_t rows, int64_t columns, int64_t k, const T *a, int64_t s
     }
 }
 
-/// Copies `rows` rows of `columns` ≤ panel values into a panel; `row` elements apart.
-template <typename T> inline void packPanel(T *to, const T *from, int64_t row, int64_t rows, int64_t columns) {
-  if (columns == panel<T>) {
-    for (int64_t p = 0; p < rows; ++p) {
-      store(to + p * panel<T>, load(from + p * row));
-      store(to + p * panel<T> + lanes<T>, load(from + p * row + lanes<T>));
-    }
-    return;
-  }
-  for (int64_t p = 0; p < rows; ++p) {
-    for (int64_t j = 0; j < columns; ++j)
-      to[p * panel<T> + j] = from[p * row + j];
-    for (int64_t j = columns; j < panel<T>; ++j)
-      to[p * panel<T> + j] = 0;
-  }
-}
-
-inline void transposeSquare(const float *from, int64_t row, float *to, int64_t toRow) {
-  using V = Vec<float>;
-  V r[8], t[8], s[8];
-  for (int i = 0; i < 8; ++i)
-    r[i] = load(from + i * row);
-  for (int i = 0; i < 4; ++i) {
-    t[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    t[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  for (int i = 0; i < 2; ++i)
-    for (int h = 0; h < 2; ++h) {
-      s[4 * i + 2 * h] = __builtin_shufflevector(t[4 * i + h], t[4 * i + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
-      s[4 * i + 2 * h + 1] = __builtin_shufflevector(t[4 * i + h], t[4 * i + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  for (int i = 0; i < 4; ++i) {
-    store(to + i * toRow, __builtin_shufflevector(s[i], s[4 + i], 0, 1, 2, 3, 8, 9, 10, 11));
-    store(to + (4 + i) * toRow, __builtin_shufflevector(s[i], s[4 + i], 4, 5, 6, 7, 12, 13, 14, 15));
-  }
-}
-inline void transposeSquare(const double *from, int64_t row, double *to, int64_t toRow) {
-  using V = Vec<double>;
-  V r[4], t[4];
-  for (int i = 0; i < 4; ++i)
-    r[i] = load(from + i * row);
-  for (int i = 0; i < 2; ++i) {
-    t[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 4, 2, 6);
-    t[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 1, 5, 3, 7);
-  }
-  for (int i = 0; i < 2; ++i) {
-    store(to + i * toRow, __builtin_shufflevector(t[i], t[2 + i], 0, 1, 4, 5));
-    store(to + (2 + i) * toRow, __builtin_shufflevector(t[i], t[2 + i], 2, 3, 6, 7));
-  }
-}
-
-/// Packs a panel from the transpose: column j of the panel is row j of `from`, `depth` long; `columns` ≤ panel.
-template <typename T>
-inline void packPanelTransposed(T *to, const T *from, int64_t row, int64_t depth, int64_t columns) {
-  constexpr int64_t w = lanes<T>;
-  int64_t wholeDepth = depth / w * w;
-  for (int64_t j = 0; j < panel<T>; j += w) {
-    if (j + w <= columns) {
-      for (int64_t p = 0; p < wholeDepth; p += w)
-        transposeSquare(from + j * row + p, row, to + p * panel<T> + j, panel<T>);
-      for (int64_t p = wholeDepth; p < depth; ++p)
-        for (int64_t x = j; x < j + w; ++x)
-          to[p * panel<T> + x] = from[x * row + p];
-      continue;
-    }
-    for (int64_t p = 0; p < depth; ++p)
-      for (int64_t x = j; x < j + w; ++x)
-        to[p * panel<T> + x] = x < columns ? from[x * row + p] : T(0);
-  }
-}
-
+} // namespace LOWTIDE_VECTORS
 } // namespace lowtide::rt::kernels
 
 #endif // LOWTIDE_RUNTIME_KERNELS_TILE_H

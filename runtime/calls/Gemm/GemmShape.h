@@ -4,6 +4,7 @@
 
 #include "runtime/calls/CallAttributes.h"
 #include "runtime/calls/CallKind.h"
+#include "runtime/kernels/WideVectors.h"
 
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,9 @@ Expected<GemmShape> readGemm(const plan::Call &call);
 std::span<const LibraryRule> getGemmRules();
 const LibraryRule *declineGemm(const GemmShape &shape);
 
-std::unique_ptr<PreparedCall> prepareGemm(const GemmShape &shape, const CallOperands &operands);
+/// With vectors of 64 bytes, or of 32 on any machine; no bit of the result depends on it.
+std::unique_ptr<PreparedCall> prepareGemm(const GemmShape &shape, const CallOperands &operands,
+                                          bool usesWideVectors = kernels::prefersWideVectors());
 /// The same for 16-bit operands.
 std::unique_ptr<PreparedCall> prepareNarrowGemm(const GemmShape &shape, const CallOperands &operands);
 /// A gemm of any types, and after it what its epilogue applies to every element.

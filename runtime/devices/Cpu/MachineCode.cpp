@@ -3,6 +3,7 @@
 #include "runtime/devices/Cpu/MachineCode.h"
 
 #include "runtime/Machines.h"
+#include "runtime/kernels/WideVectors.h"
 
 #include <cerrno>
 #include <cstring>
@@ -26,9 +27,7 @@ Status checkTarget(const std::string &target) {
   // The library calls need AVX2 whatever the target says.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return {StatusCode::Unsupported, asks + "; this machine has no AVX2 with FMA"};
-  if (target.find("x86-64-v4") != std::string::npos &&
-      !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")))
+  if (target.find("x86-64-v4") != std::string::npos && !kernels::hasWideVectors())
     return {StatusCode::Unsupported, asks + "; this machine has no AVX-512: compile with --target=cpu:x86-64-v3"};
 #else
   if (target.find("x86-64") != std::string::npos)

@@ -105,33 +105,67 @@ TEST(Gemm, MatchesTextbook) {
 }
 
 /// The same numbers, stored the other way round.
-std::vector<float> transposed(const std::vector<float> &from, int64_t rows, int64_t columns) {
-  std::vector<float> to(from.size());
+template <typename T> std::vector<T> transposed(const std::vector<T> &from, int64_t rows, int64_t columns) {
+  std::vector<T> to(from.size());
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[size_t(j * rows + i)] = from[size_t(i * columns + j)];
   return to;
 }
 
-TEST(Gemm, StorageOfOperandsChangesNoBit) {
-  // Narrow and wide blocks of columns, several blocks of k, rows that are no multiple of what is copied at once, and
-  // distances of 4 KiB between lines.
+/// A product with vectors of 64 bytes, or of 32.
+template <typename T>
+std::vector<T> multiply(const plan::Call &call, std::vector<const T *> reads, size_t size, bool usesWideVectors) {
+  auto shape = readGemm(call);
+  EXPECT_TRUE(shape) << shape.status().message();
+  std::vector<T> d(size, T(NAN));
+  std::vector<const void *> from(reads.begin(), reads.end());
+  void *to[] = {d.data()};
+  const auto prepared = prepareGemm(*shape, {from, to}, usesWideVectors);
+  for (int64_t task = 0; task < prepared->tasks(0); ++task)
+    prepared->run(0, task);
+  return d;
+}
+
+/// Neither how operands are stored nor how wide vectors are changes a bit.
+template <typename T> void checkBits(int64_t m, int64_t n, int64_t k, const char *addend) {
+  SCOPED_TRACE(std::string(dtypeName<T>()) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" +
+               std::to_string(k) + " " + addend);
+  const std::vector<T> a = random<T>(size_t(m * k), 1), b = random<T>(size_t(k * n), 2),
+                       c = random<T>(size_t(m * n), 3);
+  const std::vector<T> otherA = transposed(a, m, k), otherB = transposed(b, k, n);
+  std::vector<T> first;
+  for (int t = 0; t < 8; ++t) {
+    const bool isWide = t & 4;
+    if (isWide && !kernels::hasWideVectors())
+      break;
+    plan::Call call;
+    call.set_callee("gemm");
+    set(call, "dtype", dtypeName<T>());
+    set(call, "m", m), set(call, "n", n), set(call, "k", k), set(call, "alpha", 0.3), set(call, "addend", addend);
+    set(call, "transpose_a", t & 1), set(call, "transpose_b", t >> 1 & 1);
+    for (int i = 0; i < 3; ++i)
+      call.add_reads();
+    std::vector<T> d = multiply<T>(call, {t & 1 ? otherA.data() : a.data(), t & 2 ? otherB.data() : b.data(), c.data()},
+                                   size_t(m * n), isWide);
+    if (t == 0)
+      first = d;
+    EXPECT_EQ(d, first) << "storage " << (t & 3) << (isWide ? ", wide" : "");
+  }
+}
+
+TEST(Gemm, NeitherStorageNorWidthChangesABit) {
+  // Narrow and wide blocks of columns, several blocks of k, every number of rows of a tile, rows that are no multiple
+  // of what is copied at once, and distances of 4 KiB between lines.
   const int64_t shapes[][3] = {{97, 270, 65},   {200, 40, 600},  {96, 96, 1024},
                                {1024, 64, 300}, {195, 300, 513}, {7, 17, 9}};
-  for (auto [m, n, k] : shapes) {
-    const std::vector<float> a = random<float>(size_t(m * k), 1), b = random<float>(size_t(k * n), 2);
-    const std::vector<float> otherA = transposed(a, m, k), otherB = transposed(b, k, n);
-    std::vector<std::vector<float>> results;
-    for (int t = 0; t < 4; ++t) {
-      plan::Call call;
-      call.set_callee("gemm");
-      set(call, "m", m), set(call, "n", n), set(call, "k", k);
-      set(call, "transpose_a", t & 1), set(call, "transpose_b", t >> 1);
-      std::vector<float> &d = results.emplace_back(size_t(m * n), NAN);
-      run<float>(call, {t & 1 ? otherA.data() : a.data(), t >> 1 ? otherB.data() : b.data()}, d.data());
-      EXPECT_EQ(d, results.front()) << m << "x" << n << "x" << k << ", storage " << t;
+  for (auto [m, n, k] : shapes)
+    for (const char *addend : {"full", "row", "column"}) {
+      checkBits<float>(m, n, k, addend);
+      checkBits<double>(m, n, k, addend);
     }
-  }
+  for (int64_t m = 1; m < 26; ++m)
+    checkBits<float>(m, 3 * m, 20, "full");
 }
 
 TEST(Gemm, HeadsInsideRows) {

@@ -16,6 +16,7 @@
 #include "runtime/calls/Attention/AttentionTiles.h"
 
 #include "runtime/kernels/Narrow.h"
+#include "runtime/kernels/Panel.h"
 #include "runtime/kernels/PreparedCall.h"
 #include "runtime/kernels/VectorExp.h"
 

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/calls/Conv/PaddedTile.h"
+#include "runtime/kernels/Panel.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {

@@ -13,7 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/calls/Gemm/GemmCut.h"
+#include "runtime/kernels/Panel.h"
 #include "runtime/kernels/PreparedCall.h"
+#include "runtime/kernels/WideTile.h"
 
 namespace lowtide::rt {
 namespace {
@@ -28,7 +30,17 @@ constexpr int64_t elementsAtOnce = 2048;
 /// a multiple of 4 KiB all of them compete for a few places of the cache. Fewer columns than these do not repay it.
 constexpr int64_t stripRows = 96, leastColumnsOfStrip = 64;
 
-template <typename T> class Gemm final : public PreparedCall {
+/// Register tiles of one width of vectors: their rows, the columns of their panels, and what accumulates one.
+template <typename T> struct NarrowTiles {
+  static constexpr int64_t rows = tileRows, panel = kernels::panel<T>;
+  template <Left left, typename... Arguments> static void run(Arguments... arguments) { tile<T, left>(arguments...); }
+};
+template <typename T> struct WideTiles {
+  static constexpr int64_t rows = wideTileRows, panel = wideTileColumns * sizeof(float) / sizeof(T);
+  template <Left left, typename... Arguments> static void run(Arguments... arguments) { wideTile(left, arguments...); }
+};
+
+template <typename T, typename Tiles> class Gemm final : public PreparedCall {
 public:
   Gemm(const GemmShape &shape, const CallOperands &operands)
       : shape_(shape), operands_(operands), depth_(ceilDiv(shape.k, ceilDiv(shape.k, blockK<T>))) {
@@ -42,18 +54,20 @@ public:
   }
 
 private:
+  static constexpr int64_t panel = Tiles::panel;
+
   void cut() {
-    cut_.rows = shape_.m, cut_.columns = GemmCut::balanced(shape_.n, maxColumns, panel<T>);
+    cut_.rows = shape_.m, cut_.columns = GemmCut::balanced(shape_.n, maxColumns, panel);
     if (shape_.batchCount() >= 8 && GemmCut::work(shape_) <= GemmCut::taskWork && shape_.n <= maxColumns) {
       cut_.group(shape_);
     } else {
-      cut_.rows = GemmCut::balanced(shape_.m, 192, tileRows);
+      cut_.rows = GemmCut::balanced(shape_.m, 192, Tiles::rows);
       while (cut_.isCoarse(shape_)) {
         // Blocks of columns pack their own part of B; blocks of rows would each pack all of it.
-        if (cut_.columns > panel<T>)
-          cut_.columns = GemmCut::balanced(cut_.columns, ceilDiv(cut_.columns, 2), panel<T>);
-        else if (cut_.rows > 2 * tileRows)
-          cut_.rows = GemmCut::balanced(cut_.rows, ceilDiv(cut_.rows, 2), tileRows);
+        if (cut_.columns > panel)
+          cut_.columns = GemmCut::balanced(cut_.columns, ceilDiv(cut_.columns, 2), panel);
+        else if (cut_.rows > 2 * Tiles::rows)
+          cut_.rows = GemmCut::balanced(cut_.rows, ceilDiv(cut_.rows, 2), Tiles::rows);
         else
           break;
       }
@@ -90,24 +104,25 @@ private:
   void packRight(T *panels, const T *b, int64_t n0, int64_t n1, int64_t k0, int64_t k) const {
     const int64_t rowsAtOnce = std::max<int64_t>(1, elementsAtOnce / (n1 - n0));
     if (shape_.transposeB) {
-      for (int64_t n = n0; n < n1; n += panel<T>)
-        packPanelTransposed(panels + (n - n0) * k, b + n * shape_.ldb + k0, shape_.ldb, k, std::min(panel<T>, n1 - n));
+      for (int64_t n = n0; n < n1; n += panel)
+        packPanelTransposed<T, panel>(panels + (n - n0) * k, b + n * shape_.ldb + k0, shape_.ldb, k,
+                                      std::min(panel, n1 - n));
       return;
     }
     for (int64_t p = 0; p < k; p += rowsAtOnce)
-      for (int64_t n = n0; n < n1; n += panel<T>)
-        packPanel(panels + (n - n0) * k + p * panel<T>, b + (k0 + p) * shape_.ldb + n, shape_.ldb,
-                  std::min(rowsAtOnce, k - p), std::min(panel<T>, n1 - n));
+      for (int64_t n = n0; n < n1; n += panel)
+        packPanel<T, panel>(panels + (n - n0) * k + p * panel, b + (k0 + p) * shape_.ldb + n, shape_.ldb,
+                            std::min(rowsAtOnce, k - p), std::min(panel, n1 - n));
   }
 
   /// `a`: first element of the block; `lda`: from one stored row of it to the next.
   template <Left left>
   void rows(int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k, bool first, const T *a, int64_t lda,
             const T *panels, const T *c, T *d) const {
-    for (int64_t n = n0; n < n1; n += panel<T>) {
+    for (int64_t n = n0; n < n1; n += panel) {
       const T *b = panels + (n - n0) * k;
-      int64_t columns = std::min(panel<T>, n1 - n);
-      for (int64_t m = m0; m < m1; m += tileRows) {
+      int64_t columns = std::min(panel, n1 - n);
+      for (int64_t m = m0; m < m1; m += Tiles::rows) {
         T *to = d + m * shape_.ldd + n;
         Epilogue<T> epilogue;
         epilogue.alpha = static_cast<T>(shape_.alpha);
@@ -121,7 +136,7 @@ private:
           epilogue.rowBias = c + m;
         }
         const T *from = a + (m - m0) * (left == Left::Columns ? 1 : lda);
-        tile<T, left>(std::min(tileRows, m1 - m), columns, k, from, lda, b, to, shape_.ldd, epilogue);
+        Tiles::template run<left>(std::min(Tiles::rows, m1 - m), columns, k, from, lda, b, to, shape_.ldd, epilogue);
       }
     }
   }
@@ -134,10 +149,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<PreparedCall> prepareGemm(const GemmShape &shape, const CallOperands &operands) {
-  if (shape.dtype == plan::F64)
-    return std::make_unique<Gemm<double>>(shape, operands);
-  return std::make_unique<Gemm<float>>(shape, operands);
+std::unique_ptr<PreparedCall> prepareGemm(const GemmShape &shape, const CallOperands &operands, bool usesWideVectors) {
+  auto prepare = [&]<typename T>(T) -> std::unique_ptr<PreparedCall> {
+    if (usesWideVectors)
+      return std::make_unique<Gemm<T, WideTiles<T>>>(shape, operands);
+    return std::make_unique<Gemm<T, NarrowTiles<T>>>(shape, operands);
+  };
+  return shape.dtype == plan::F64 ? prepare(double()) : prepare(float());
 }
 
 } // namespace lowtide::rt

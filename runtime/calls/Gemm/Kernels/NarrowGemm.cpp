@@ -13,6 +13,7 @@
 
 #include "runtime/calls/Gemm/GemmCut.h"
 #include "runtime/kernels/Narrow.h"
+#include "runtime/kernels/Panel.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {

@@ -65,16 +65,8 @@ void packTransposed(float *to, Rows<const float> from, int64_t depth, int64_t co
   for (int64_t n = 0; n < columns; n += p)
     packPanelTransposed(to + n * depth, from.at(n), from.stride, depth, std::min(p, columns - n));
 }
-/// A of a product that is stored depth × rows: panels of six rows.
-void packLeft(float *to, const float *from, int64_t stride, int64_t depth, int64_t rows) {
-  for (int64_t i = 0; i < rows; i += tileRows)
-    for (int64_t k = 0; k < depth; ++k, to += tileRows)
-      for (int64_t x = 0; x < tileRows; ++x)
-        to[x] = i + x < rows ? from[k * stride + i + x] : 0.0f;
-}
-
-/// d = alpha · a b (+ d where it `adds`); `a` in rows, or in panels of six.
-template <bool packedA>
+/// d = alpha · a b (+ d where it `adds`).
+template <Left storage>
 void multiply(int64_t rows, int64_t columns, int64_t depth, Rows<const float> a, const float *b, Rows<float> d,
               float alpha, bool adds) {
   for (int64_t n = 0; n < columns; n += p)
@@ -83,11 +75,24 @@ void multiply(int64_t rows, int64_t columns, int64_t depth, Rows<const float> a,
       epilogue.alpha = alpha;
       if (adds)
         epilogue.source = d.at(m) + n, epilogue.sourceRow = d.stride;
-      const float *left = packedA ? a.first + m * depth : a.at(m);
-      tile<float, packedA ? Left::Columns : Left::Rows>(std::min(tileRows, rows - m), std::min(p, columns - n), depth,
-                                                        left, packedA ? tileRows : a.stride, b + n * depth, d.at(m) + n,
-                                                        d.stride, epilogue);
+      const float *left = storage == Left::Columns ? a.first + m : a.at(m);
+      tile<float, storage>(std::min(tileRows, rows - m), std::min(p, columns - n), depth, left, a.stride, b + n * depth,
+                           d.at(m) + n, d.stride, epilogue);
     }
+}
+
+/// The sum of products of two rows, in as many partial sums as a vector has lanes.
+template <typename S> float multiplyRows(const S *a, const float *b, int64_t count) {
+  float partial[w] = {}, sum = 0;
+  int64_t j = 0;
+  for (; j + w <= count; j += w)
+    for (int64_t x = 0; x < w; ++x)
+      partial[x] += widen(a[j + x]) * b[j + x];
+  for (float part : partial)
+    sum += part;
+  for (; j < count; ++j)
+    sum += widen(a[j]) * b[j];
+  return sum;
 }
 
 float sumOf(Vec<float> v) {
@@ -136,8 +141,8 @@ protected:
   /// `row`.
   void computeScores(float *scores, Rows<const float> q, const float *packedKeys, int64_t sample, int64_t head,
                      int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    multiply<false>(rows, columns, shape_.depth, q, packedKeys, {scores, tileScores}, static_cast<float>(shape_.scale),
-                    false);
+    multiply<Left::Rows>(rows, columns, shape_.depth, q, packedKeys, {scores, tileScores},
+                         static_cast<float>(shape_.scale), false);
     for (int64_t i = 0; i < rows; ++i) {
       float *line = scores + i * tileScores;
       if (mask_) {
@@ -194,7 +199,7 @@ public:
       computeScores(scores, rowsOfQ, keys, sample, head, row, rows, column, columns);
       for (int64_t i = 0; i < rows; ++i)
         total[i] = exponentiate(scores + i * tileScores, columns, highest[i], total[i], sums + i * width, width);
-      multiply<false>(rows, shape_.valueDepth, columns, {scores, tileScores}, values, {sums, width}, 1.0f, true);
+      multiply<Left::Rows>(rows, shape_.valueDepth, columns, {scores, tileScores}, values, {sums, width}, 1.0f, true);
     }
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < shape_.valueDepth; ++j)
@@ -284,7 +289,7 @@ private:
     alignas(64) float valuesAcross[maxDepth * tileScores];
     alignas(64) float gradKeys[tileScores * maxDepth], gradValues[tileScores * maxDepth];
     alignas(64) float probabilities[gradientRows * tileScores], gradScores[gradientRows * tileScores];
-    alignas(64) float across[gradientRows * (tileScores + tileRows)], right[gradientRows * (maxDepth + p)];
+    alignas(64) float right[gradientRows * (maxDepth + p)];
     alignas(64) float wideColumns[roomFor<S>(tileScores * maxDepth)];
     alignas(64) float wideQ[roomFor<S>(gradientRows * maxDepth)], wideGradO[roomFor<S>(gradientRows * maxDepth)];
   };
@@ -314,30 +319,26 @@ private:
     const Rows<float> dq = sumsOfQueries(sample, head);
     const float *logarithms = logarithms_ + (sample * shape_.heads + head) * shape_.rows + row;
     computeScores(stack.probabilities, rowsOfQ, stack.keysAcross, sample, head, row, rows, column, columns);
-    multiply<false>(rows, columns, valueDepth, rowsOfGradO, stack.valuesAcross, {stack.gradScores, tileScores}, 1.0f,
-                    false);
+    multiply<Left::Rows>(rows, columns, valueDepth, rowsOfGradO, stack.valuesAcross, {stack.gradScores, tileScores},
+                         1.0f, false);
     const float scale = static_cast<float>(shape_.scale);
     for (int64_t i = 0; i < rows; ++i) {
       float *line = stack.probabilities + i * tileScores, *gradient = stack.gradScores + i * tileScores;
-      float dot = 0;
-      for (int64_t j = 0; j < valueDepth; ++j)
-        dot += widen(o.at(row + i)[j]) * rowsOfGradO.at(i)[j];
+      const float dot = multiplyRows(o.at(row + i), rowsOfGradO.at(i), valueDepth);
       for (int64_t j = 0; j < columns; j += w) {
         const Vec<float> e = exponential(load(line + j) - logarithms[i]);
         store(line + j, e);
         store(gradient + j, (load(gradient + j) - dot) * e * scale);
       }
     }
-    packLeft(stack.across, stack.probabilities, tileScores, rows, columns);
     pack(stack.right, rowsOfGradO, rows, valueDepth);
-    multiply<true>(columns, valueDepth, rows, {stack.across, tileRows * rows}, stack.right,
-                   {stack.gradValues, valueDepth}, 1.0f, true);
-    packLeft(stack.across, stack.gradScores, tileScores, rows, columns);
+    multiply<Left::Columns>(columns, valueDepth, rows, {stack.probabilities, tileScores}, stack.right,
+                            {stack.gradValues, valueDepth}, 1.0f, true);
     pack(stack.right, rowsOfQ, rows, depth);
-    multiply<true>(columns, depth, rows, {stack.across, tileRows * rows}, stack.right, {stack.gradKeys, depth}, 1.0f,
-                   true);
-    multiply<false>(rows, depth, columns, {stack.gradScores, tileScores}, stack.keys, {dq.at(row), dq.stride}, 1.0f,
-                    column > 0);
+    multiply<Left::Columns>(columns, depth, rows, {stack.gradScores, tileScores}, stack.right, {stack.gradKeys, depth},
+                            1.0f, true);
+    multiply<Left::Rows>(rows, depth, columns, {stack.gradScores, tileScores}, stack.keys, {dq.at(row), dq.stride},
+                         1.0f, column > 0);
   }
 
   const float *logarithms_;

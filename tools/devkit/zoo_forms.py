@@ -28,6 +28,8 @@ BUDGETS = ("80%", "55%")
 NOT_FINITE = 7
 # What batch norms compute differs in parts, and the compiler says so.
 APART = "statistics over each part"
+# So many times the distance of f32's losses from those of f64 another form in f32 may be away from the latter.
+ROUNDINGS = 4
 
 
 def write_data(folder):
@@ -73,6 +75,15 @@ def differs(losses, others, first, rest):
     return len(losses) != len(others) or any(far)
 
 
+def is_rounding(trial, losses, others):
+    """Whether each loss is about as far from that of a run in f64 as the one in f32 is: norms of two or three numbers make much of
+    a rounding."""
+    exact = trial.train("--precision=f64")[0]
+    return bool(exact) and len(exact) == len(losses) == len(others) and all(
+        abs(b - c) <= ROUNDINGS * abs(a - c) for a, b, c in zip(losses, others, exact) if a != b
+    )  # fmt: skip
+
+
 def compare(binaries, folder, file, flags):
     """What differs, in words; empty where nothing does."""
     shapes = write_data(folder)
@@ -87,7 +98,7 @@ def compare(binaries, folder, file, flags):
             if losses is None:
                 words += [] if name in OPTIONAL else [f"{name}: refused: {first_error(said)}"]
                 continue
-            if differs(whole, losses, first, rest) and not re.search(APART, said):
+            if differs(whole, losses, first, rest) and not re.search(APART, said) and not ("16" not in name and is_rounding(trial, whole, losses)):
                 words.append(f"{name}: losses {losses}, not {whole}")
             for budget in BUDGETS if "16" not in name or "emulated" in name else ():
                 others, again, said = trial.train(*form, f"--device-budget={budget}")

@@ -4,7 +4,7 @@
 // block on the stack over all of k and are rounded once, when they are written:
 //
 //   for each block of rows × columns (a task):
-//     for each block of k:  pack A and B as f32;  block += A · B, tile by tile
+//     for each block of k:  widen A, pack B as f32;  block += A · B, tile by tile
 //     D = alpha · block (+ addend), rounded to D's type
 //
 // Nothing but the shape decides in which order anything is added.
@@ -52,42 +52,35 @@ private:
     alignas(64) float right[depth * maxColumns];
     for (int64_t k0 = 0; k0 < shape_.k; k0 += depth) {
       int64_t k = std::min(depth, shape_.k - k0);
-      packLeft(left, a, m0, m1, k0, k);
       packRight(right, b, n0, n1, k0, k);
-      for (int64_t n = n0; n < n1; n += panel<float>)
-        for (int64_t m = m0; m < m1; m += tileRows) {
-          float *to = sums + (m - m0) * maxColumns + (n - n0);
-          Epilogue<float> epilogue;
-          if (k0 != 0)
-            epilogue.source = to, epilogue.sourceRow = maxColumns;
-          tile<float, Left::Columns>(std::min(tileRows, m1 - m), std::min(panel<float>, n1 - n), k, left + (m - m0) * k,
-                                     tileRows, right + (n - n0) * k, to, maxColumns, epilogue);
-        }
+      // As A is stored: its lines are widened, and read where they then lie.
+      if (shape_.transposeA) {
+        for (int64_t p = 0; p < k; ++p)
+          widenRun(left + p * maxRows, a + (k0 + p) * shape_.lda + m0, m1 - m0);
+        addBlock<Left::Columns>(sums, m1 - m0, n1 - n0, k, left, maxRows, right, k0 == 0);
+      } else {
+        for (int64_t m = m0; m < m1; ++m)
+          widenRun(left + (m - m0) * depth, a + m * shape_.lda + k0, k);
+        addBlock<Left::Rows>(sums, m1 - m0, n1 - n0, k, left, depth, right, k0 == 0);
+      }
     }
     for (int64_t m = m0; m < m1; ++m)
       finish(sums + (m - m0) * maxColumns, m, n0, n1, c, d + m * shape_.ldd + n0);
   }
 
-  /// Panels of six rows, side by side for each k; missing rows are zero.
-  void packLeft(float *to, const S *a, int64_t m0, int64_t m1, int64_t k0, int64_t k) const {
-    alignas(64) float line[depth > maxRows ? depth : maxRows];
-    int64_t count = m1 - m0;
-    if (shape_.transposeA) {
-      for (int64_t p = 0; p < k; ++p) {
-        widenRun(line, a + (k0 + p) * shape_.lda + m0, count);
-        for (int64_t i = 0; i < count; i += tileRows)
-          for (int64_t x = 0; x < tileRows; ++x)
-            to[i * k + p * tileRows + x] = i + x < count ? line[i + x] : 0.0f;
+  template <Left storage>
+  static void addBlock(float *sums, int64_t rows, int64_t columns, int64_t k, const float *left, int64_t stride,
+                       const float *right, bool isFirst) {
+    for (int64_t n = 0; n < columns; n += panel<float>)
+      for (int64_t m = 0; m < rows; m += tileRows) {
+        float *to = sums + m * maxColumns + n;
+        Epilogue<float> epilogue;
+        if (!isFirst)
+          epilogue.source = to, epilogue.sourceRow = maxColumns;
+        tile<float, storage>(std::min(tileRows, rows - m), std::min(panel<float>, columns - n), k,
+                             left + m * (storage == Left::Columns ? 1 : stride), stride, right + n * k, to, maxColumns,
+                             epilogue);
       }
-      return;
-    }
-    for (int64_t i = 0; i < ceilDiv(count, tileRows) * tileRows; ++i) {
-      float *column = to + i / tileRows * tileRows * k + i % tileRows;
-      if (i < count)
-        widenRun(line, a + (m0 + i) * shape_.lda + k0, k);
-      for (int64_t p = 0; p < k; ++p)
-        column[p * tileRows] = i < count ? line[p] : 0.0f;
-    }
   }
 
   void packRight(float *to, const S *b, int64_t n0, int64_t n1, int64_t k0, int64_t k) const {
@@ -102,7 +95,12 @@ private:
       }
       for (int64_t p = 0; p < k; ++p) {
         float *row = to + p * panel<float>;
-        widenRun(row, b + (k0 + p) * shape_.ldb + n, columns);
+        const S *from = b + (k0 + p) * shape_.ldb + n;
+        if (columns == panel<float>) {
+          widenRun(row, from, panel<float>); // a constant count: no loop
+          continue;
+        }
+        widenRun(row, from, columns);
         for (int64_t j = columns; j < panel<float>; ++j)
           row[j] = 0.0f;
       }

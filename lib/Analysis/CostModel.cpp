@@ -26,7 +26,7 @@ solve::Lane lowtide::getLane(const TargetInfo &target, StringRef from, StringRef
     return *lane;
   if (target.isGpu() && (from == "file" || to == "file")) {
     const solve::Lane near = getLane(target, from == "file" ? "host" : from, to == "file" ? "host" : to),
-                      far = getLane(*findTarget("cpu"), from, to);
+                      far = getLane(getDefaultTarget(), from, to);
     return {near.latencySeconds + far.latencySeconds, 1 / (1 / near.bytesPerSecond + 1 / far.bytesPerSecond)};
   }
   if (std::optional<TargetInfo> usual = findTarget(target.isGpu() ? "cuda" : "cpu"))

@@ -35,7 +35,7 @@ Failure Compilation::findOptionsTarget() {
       chips += (", cuda:" + chip.name + " (" + chip.cards + ")").str();
     for (const Card &card : listCards())
       cards += (", cuda:" + card.name).str();
-    notes.push_back("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, cpu:native, reference, cuda (the same as "
+    notes.push_back("targets: cpu (this machine), cpu:x86-64-v3, cpu:x86-64-v4, reference, cuda (the same as "
                     "cuda:sm_90)" +
                     chips + ", cuda-emulated; cards" + cards.substr(1) + "; another machine: --target-file");
     return refuse(FailureKind::Usage, describeUnknownTarget(name), notes);

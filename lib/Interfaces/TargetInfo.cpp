@@ -127,11 +127,9 @@ static StringRef findNativeRow() {
 
 std::optional<TargetInfo> lowtide::findTarget(StringRef name) {
   if (name == "cpu")
-    name = "cpu:x86-64-v3";
+    name = findNativeRow();
   if (name == "cuda")
     name = "cuda:sm_90";
-  if (name == "cpu:native")
-    name = findNativeRow();
   for (const CpuRow &row : cpus)
     if (row.name == name)
       return makeCpu(row);
@@ -156,7 +154,7 @@ std::optional<TargetInfo> lowtide::findTarget(StringRef name) {
 }
 
 const TargetInfo &lowtide::getDefaultTarget() {
-  static const TargetInfo target = *findTarget("cpu");
+  static const TargetInfo target = *findTarget("cpu:x86-64-v3");
   return target;
 }
 
@@ -164,7 +162,7 @@ std::vector<std::string> lowtide::listTargetNames() {
   std::vector<std::string> names = {"cpu"};
   for (const CpuRow &row : cpus)
     names.push_back(row.name.str());
-  names.insert(names.end(), {"cpu:native", "cuda", "cuda-emulated"});
+  names.insert(names.end(), {"cuda", "cuda-emulated"});
   for (const Chip &chip : chips)
     names.push_back(("cuda:" + chip.name).str());
   for (const Card &card : cards)

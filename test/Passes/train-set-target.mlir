@@ -11,10 +11,10 @@
 // CHECK-SAME: bytes = 150754820096
 // CHECK-SAME: from = "host"
 // CHECK-SAME: libraries = ["cublaslt", "cudnn"]>
-// CPU: name = "cpu:x86-64-v3", kind = cpu, chip = "x86-64-v3", {{.*}}vector_bits = 256, threads_max = 3,
+// CPU: name = "cpu:x86-64-v[[V:[34]]]", kind = cpu, chip = "x86-64-v[[V]]", {{.*}}vector_bits = {{256|512}}, threads_max = 3,
 // AGAIN: name = "cuda:h200", {{.*}}threads_max = 2,
 // UNKNOWN: error: unknown target 'tpu'; did you mean 'cpu'?
-// UNKNOWN: note: targets: cpu, cpu:x86-64-v3, cpu:x86-64-v4, reference, cpu:native, cuda, cuda-emulated, cuda:sm_80,
+// UNKNOWN: note: targets: cpu, cpu:x86-64-v3, cpu:x86-64-v4, reference, cuda, cuda-emulated, cuda:sm_80,
 // UNKNOWN-SAME: cuda:h200
 // THREADS: error: threads-max: must be a whole number from 1 to 1024, not '0'
 func.func private @step()

@@ -7,7 +7,8 @@ from devkit.console import ROOT, Failure
 
 TEST = ROOT / "test"
 # A model whose stages hold what no test of a single op shows.
-MODEL, FLAGS = TEST / "EndToEnd" / "Inputs" / "two-layers.onnx", ["--dim=batch=4", "--optimizer=sgd", "--lr=0.1", "--emit-locations=off", "-q", "-o", "-"]
+MODEL = TEST / "EndToEnd" / "Inputs" / "two-layers.onnx"
+FLAGS = ["--dim=batch=4", "--optimizer=sgd", "--lr=0.1", "--target=cpu:x86-64-v3", "--emit-locations=off", "-q", "-o", "-"]
 # Longest values that stand in a comment.
 WIDTH = 64
 FUNCTION = re.compile(r"^  func\.func @\w+\(([^\n]*?)\) -> ([^\n]*) \{\n(.*?)^  \}", re.M | re.S)

@@ -88,10 +88,10 @@ inline constexpr unsigned mostThreads = 1024;
 /// The most multiprocessors of a GPU: kernels with 32-bit indices leave room for one round of the grid of that many.
 inline constexpr unsigned mostProcessors = 256;
 
-/// The row of a target, by its name or a short one ("cpu", "cuda"); nothing: there is none. "cpu:native" is the best
-/// row that the machine of the compile has the instructions of.
+/// The row of a target, by its name or a short one ("cpu", "cuda"); nothing: there is none. "cpu" is the best row that
+/// the machine of the compile has the instructions of.
 std::optional<TargetInfo> findTarget(llvm::StringRef name);
-/// What is compiled for where nothing is said: cpu:x86-64-v3.
+/// What a module without a target is for, on any machine: cpu:x86-64-v3.
 const TargetInfo &getDefaultTarget();
 /// All names, the short ones too: cpu, cpu:x86-64-v4, cuda, cuda:sm_90, cuda:h200, ….
 std::vector<std::string> listTargetNames();

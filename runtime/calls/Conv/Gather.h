@@ -74,6 +74,16 @@ template <typename T> struct Gather {
   int64_t pixels() const { return ConvShape::volume(grid); }
   int64_t tapCount() const { return static_cast<int64_t>(taps.size()); }
 
+  /// With a single tap at the pixel itself, rows of pixels mean nothing.
+  bool hasOnlyPoints() const {
+    return tapCount() == 1 && taps[0] == TapOffset{0, 0, 0} && size == grid && scale == ConvShape::Dims{1, 1, 1};
+  }
+  /// Makes one row of each image, if it has only points: runs then end with the image alone.
+  void joinRows() {
+    if (hasOnlyPoints())
+      grid = size = {1, 1, pixels()};
+  }
+
   /// A run inside the image: columns [at, at + count) of the chunk come from source + from (channel 0).
   struct Piece {
     int64_t at, count, from;
@@ -123,6 +133,12 @@ template <typename T> struct Gather {
       int64_t covered;
       int64_t found = findPieces(taps[static_cast<size_t>(t)], q0, count, pieces, covered);
       T *row = to + (t - t0) * panel<T>;
+      if (scale[2] == 1 && found == 1 && pieces[0].count == panel<T>) { // one run, as long as a panel
+        const T *from = source + c0 * channelStride + pieces[0].from;
+        for (int64_t c = c0; c < c1; ++c, row += perChannel * panel<T>, from += channelStride)
+          store(row, load(from)), store(row + lanes<T>, load(from + lanes<T>));
+        continue;
+      }
       for (int64_t c = c0; c < c1; ++c, row += perChannel * panel<T>) {
         const T *channel = source + c * channelStride;
         if (covered < panel<T>) {

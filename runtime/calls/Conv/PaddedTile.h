@@ -121,11 +121,10 @@ private:
   int64_t channelElements_ = 0, imageElements_ = 0;
 };
 
-/// With a single tap at the pixel itself, rows mean nothing: each image is cut into rows of whole vectors. True if the
-/// gather was such, and was changed.
+/// Where rows of pixels mean nothing, each image is cut into rows of whole vectors. True if the gather was such, and
+/// was changed.
 template <typename T> inline bool flattenPoints(Gather<T> &gather) {
-  if (gather.tapCount() != 1 || gather.taps[0] != TapOffset{0, 0, 0} || gather.size != gather.grid ||
-      gather.scale != ConvShape::Dims{1, 1, 1})
+  if (!gather.hasOnlyPoints())
     return false;
   int64_t pixels = gather.pixels();
   for (int64_t width : {int64_t(64), int64_t(32), int64_t(16), int64_t(8)})

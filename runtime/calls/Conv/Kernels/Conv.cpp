@@ -9,7 +9,8 @@
 // taps: each such class (`Residue`) is a dense product of its own, so no zeros are multiplied. Its left side, the
 // transposed filter, is packed into the workspace first.
 //
-// Where rows of pixels fill vectors, the right side is not gathered but read from padded tiles (DirectConv.h).
+// Where rows of pixels fill vectors and few channels use them, the right side is not gathered but read from padded
+// tiles (DirectConv.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,12 @@ using Dims = ConvShape::Dims;
 
 constexpr int64_t maxColumns = 256;
 
+/// Whether the right side is gathered for a result of so many channels: what that takes is little next to their
+/// products, and panels have no missing columns at the ends of rows of pixels. Points are copied from where they are.
+template <typename T> bool isGathered(const Gather<T> &gather, int64_t channels) {
+  return channels >= (gather.hasOnlyPoints() ? 32 : 128);
+}
+
 /// How the result of `rows` channels and `columns` pixels becomes tasks.
 struct ConvCut {
   int64_t rows, columns, rowBlocks, columnBlocks;
@@ -33,10 +40,11 @@ struct ConvCut {
     rows = totalRows, columns = std::min(maxColumns, ceilDiv(totalColumns, tileColumns) * tileColumns);
     auto count = [&] { return groups * ceilDiv(totalRows, rows) * ceilDiv(totalColumns, columns); };
     auto worth = [&] { return rows * columns * depth > 512 * 1024; };
-    while (splitRows && count() < 16 && rows > 96)
-      rows = ceilDiv(ceilDiv(rows, 2), tileRows) * tileRows;
-    while (count() < 16 && columns > 32 && worth())
+    // Blocks of columns gather their own part; blocks of rows would each gather all of it.
+    while (count() < 16 && columns > 2 * tileColumns && worth())
       columns = ceilDiv(columns / 2, tileColumns) * tileColumns;
+    while (splitRows && count() < 16 && rows > 96 && worth())
+      rows = ceilDiv(ceilDiv(rows, 2), tileRows) * tileRows;
     rowBlocks = ceilDiv(totalRows, rows), columnBlocks = ceilDiv(totalColumns, columns);
   }
 };
@@ -73,6 +81,10 @@ public:
           gather_.taps.push_back({z * shape.dilation[0] - shape.padBegin[0], y * shape.dilation[1] - shape.padBegin[1],
                                   x * shape.dilation[2] - shape.padBegin[2]});
     int64_t pixels = gather_.pixels(), depth = shape.channels * gather_.tapCount();
+    if (isGathered(gather_, shape.outChannels)) {
+      gather_.joinRows();
+      return;
+    }
     direct_ = DirectConv<T>::create(
         gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
         {shape.groups * shape.outChannels * pixels, shape.outChannels * pixels, pixels, shape.output[2], 1, bias_},
@@ -154,7 +166,10 @@ public:
       for (phase[1] = 0; phase[1] < shape.stride[1]; ++phase[1])
         for (phase[2] = 0; phase[2] < shape.stride[2]; ++phase[2])
           addResidue(phase);
-    createDirect();
+    if (!isGathered(residues_[0].gather, shape.channels))
+      createDirect();
+    else if (shape.stride == Dims{1, 1, 1}) // else pixels of the result are apart
+      residues_[0].gather.joinRows();
   }
 
   /// First the packing, then everything from padded tiles; or one phase per residue: they differ in work.

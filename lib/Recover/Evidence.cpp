@@ -390,9 +390,12 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
 }
 
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {
-  StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
-  size_t at = trace.find("File \"<eval_with_key>");
-  return at == StringRef::npos ? StringRef() : trace.drop_front(at + 6).take_until([](char c) { return c == '"'; });
+  // The outermost frame: below one of the program's, it is code of an operation that takes functions (`torch.cond`,
+  // `scan`), through which gradients flow.
+  StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace").ltrim();
+  return trace.consume_front("File \"") && trace.starts_with("<eval_with_key>")
+             ? trace.take_until([](char c) { return c == '"'; })
+             : StringRef();
 }
 
 std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {

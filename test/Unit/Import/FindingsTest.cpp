@@ -83,7 +83,7 @@ TEST(Findings, AttentionLostItsDropout) {
 }
 
 TEST(Findings, BlocksThatConvertMayBeEitherMode) {
-  auto make = [](const char *operation) {
+  auto make = [](const char *operation, const std::string &around = "") {
     ModelProto model = parseModel(R"(
       <ir_version: 10, opset_import: ["" : 20]>
       g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> {
@@ -95,12 +95,15 @@ TEST(Findings, BlocksThatConvertMayBeEitherMode) {
     setOperation(model, 0, "h", 1, "mul.Tensor", "%x, %p_w");
     setOperation(model, 1, "z", 1, operation, "%h,");
     setOperation(model, 2, "y", 1, "sub.Tensor", "%x, %z");
-    setNote(model, 1, "pkg.torch.onnx.stack_trace", "File \"<eval_with_key>.7\", line 3, in forward");
+    setNote(model, 1, "pkg.torch.onnx.stack_trace", around + "File \"<eval_with_key>.7\", line 3, in forward");
     return model;
   };
   EXPECT_THAT(keysOf(make("_to_copy.default")), ElementsAre("block-mode-unknown"));
   // One without conversions can only be without gradients.
   EXPECT_THAT(keysOf(make("relu.default")), IsEmpty());
+  // Code below a line of the program's is that of torch.cond or scan, through which gradients flow.
+  const std::string line = "File \"net.py\", line 9, in forward\n    c, z = scan(step, start, h)\n  ";
+  EXPECT_THAT(keysOf(make("_to_copy.default", line)), IsEmpty());
 }
 
 TEST(Findings, CheckpointsLackBuffers) {

@@ -4,6 +4,8 @@
 
 #include "Makers.h"
 
+#include "lowtide/OnnxModel/TensorData.h"
+
 #include "onnx/onnx_pb.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -92,4 +94,53 @@ void lowtide::reportLearnedMoments(ModelView &file, ArrayRef<InitializerInfo> in
   }
   if (!names.empty())
     file.getReport().add({FindingKind::MomentsNotTrained, names.front(), names, {{"name", names.front()}}});
+}
+
+/// Whether tensors are listed in another order than their exporter's: onnxruntime puts the last one in the place of
+/// each that it removes. It signs what it writes with the operator sets that it knows.
+static bool hasOrderOfRuntime(const ModelView &file) {
+  return any_of(file.getModel().opset_import(), [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
+}
+
+/// Whether layers tell of the order in which modules register what they hold: a weight before its bias, a norm's scale
+/// before its statistics. Scripted modules list tensors in the order of use, traced ones from the last one on.
+static bool hasOrderOfModules(const ModelView &file, ArrayRef<TensorFacts> facts) {
+  StringMap<size_t> places;
+  for (auto [at, fact] : enumerate(facts))
+    places[fact.tensor->name()] = at;
+  unsigned inOrder = 0, turned = 0;
+  for (const ::onnx::NodeProto &node : file.getModel().graph().node()) {
+    auto isAfter = [&](int operand) -> std::optional<bool> { // whether it is listed after the weight of its module
+      if (operand >= node.input_size() || moduleOf(node.input(1)) != moduleOf(node.input(operand)))
+        return std::nullopt;
+      auto weight = places.find(node.input(1)), other = places.find(node.input(operand));
+      if (weight == places.end() || other == places.end() || weight == other)
+        return std::nullopt;
+      return weight->second < other->second;
+    };
+    if (node.op_type() == "BatchNormalization" && isAfter(3) == false)
+      return false;
+    if (operandLeaf(node, 1) == "weight" && operandLeaf(node, 2) == "bias")
+      if (std::optional<bool> after = isAfter(2))
+        ++(*after ? inOrder : turned);
+  }
+  return inOrder >= turned;
+}
+
+StringSet<> lowtide::findBuffersByOrder(const ModelView &file, ArrayRef<TensorFacts> facts) {
+  StringSet<> buffers, modules;
+  // The current one lists what it evaluated as well, and in another order.
+  if (file.getModel().producer_name() != "pytorch" || isOfCurrentExporter(file.getModel().graph()) ||
+      hasOrderOfRuntime(file) || !hasOrderOfModules(file, facts))
+    return buffers;
+  for (const TensorFacts &fact : facts) {
+    StringRef name = fact.tensor->name();
+    if (isInventedName(name))
+      continue;
+    if (!isFloatType(fact.tensor->data_type()) || any_of(fact.uses, isRunningStatistic))
+      modules.insert(moduleOf(name));
+    else if (modules.contains(moduleOf(name)))
+      buffers.insert(name);
+  }
+  return buffers;
 }

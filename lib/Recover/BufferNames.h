@@ -5,6 +5,8 @@
 
 #include "Classifier.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace lowtide {
 
 /// Names that frameworks and well-known programs give to float buffers, which no optimizer sees.
@@ -17,6 +19,10 @@ bool isPowerIteration(const ModelView &file, const TensorFacts &facts, llvm::Str
 /// Warns about tensors called `mean` or `std` that were taken for buffers and that measure no input: policies learn a
 /// deviation, and factorizations a mean, under such names.
 void reportLearnedMoments(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
+
+/// What can only be a buffer by its place: PyTorch's old exporter lists a module's parameters before its buffers. Empty
+/// where the file lists its tensors in another order.
+llvm::StringSet<> findBuffersByOrder(const ModelView &file, llvm::ArrayRef<TensorFacts> facts);
 
 } // namespace lowtide
 

@@ -410,33 +410,6 @@ static bool isReadByLayers(const TensorFacts &facts) {
   return facts.getNumElements() > 1 && modules.size() > 1;
 }
 
-/// Whether tensors are listed in another order than their exporter's: onnxruntime puts the last one in the place of
-/// each that it removes. It signs what it writes with the operator sets that it knows.
-static bool hasOrderOfRuntime(const ModelView &file) {
-  return llvm::any_of(file.getModel().opset_import(),
-                      [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
-}
-
-/// PyTorch's old exporter lists a module's parameters before its buffers. Tensors after one that can only be a buffer
-/// are buffers.
-static llvm::StringSet<> findBuffersByOrder(const ModelView &file, ArrayRef<TensorFacts> facts) {
-  llvm::StringSet<> buffers, modules;
-  // The current one lists what it evaluated as well, and in another order.
-  if (file.getModel().producer_name() != "pytorch" || isOfCurrentExporter(file.getModel().graph()) ||
-      hasOrderOfRuntime(file))
-    return buffers;
-  for (const TensorFacts &fact : facts) {
-    StringRef name = fact.tensor->name();
-    if (isInventedName(name))
-      continue;
-    if (!isFloatType(fact.tensor->data_type()) || llvm::any_of(fact.uses, isRunningStatistic))
-      modules.insert(moduleOf(name));
-    else if (modules.contains(moduleOf(name)))
-      buffers.insert(name);
-  }
-  return buffers;
-}
-
 /// Constants of equal value stay one.
 static InitializerInfo *findConstant(std::vector<InitializerInfo> &infos, size_t first) {
   for (size_t i = first; i != infos.size(); ++i)

@@ -8,6 +8,7 @@
 using namespace lowtide;
 using namespace lowtide::test;
 using testing::HasSubstr;
+using ::onnx::ModelProto;
 using testing::UnorderedElementsAre;
 
 namespace {
@@ -85,4 +86,25 @@ TEST(Constants, FiltersThatCountBinsAreNotTrained) {
   // Trained once, it counts no more.
   EXPECT_THAT(classifyText(withLast("7.01")).names(InitializerRole::Parameter),
               UnorderedElementsAre("model.23.dfl.conv.weight"));
+}
+
+TEST(Constants, FilesOfScriptedModulesSayNothingByTheirOrder) {
+  // torch.jit.script lists tensors as they are used, torch.jit.trace from the last one on.
+  auto parameters = [](const std::string &tensors) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[2,2] x) => (float[2,2] y) <)" +
+                                  tensors + R"(> {
+        h = Gemm<transB = 1>(x, "a.weight", "a.bias")
+        y = BatchNormalization(h, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+      })");
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  const std::string weight = "float[2] \"n.weight\" = {1, 2}, float[2] \"n.bias\" = {0, 1}",
+                    statistics = "float[2] \"n.running_mean\" = {0, 1}, float[2] \"n.running_var\" = {1, 2}",
+                    matrix = "float[2,2] \"a.weight\" = {1, 2, 3, 4}", bias = "float[2] \"a.bias\" = {1, 2}";
+  auto all = UnorderedElementsAre("n.weight", "n.bias", "a.weight", "a.bias");
+  EXPECT_THAT(parameters(matrix + ", " + bias + ", " + weight + ", " + statistics), all);
+  EXPECT_THAT(parameters(matrix + ", " + bias + ", " + statistics + ", " + weight), all);
+  EXPECT_THAT(parameters(statistics + ", " + weight + ", " + bias + ", " + matrix), all);
 }

@@ -129,7 +129,9 @@ LogicalResult loop(NodeView &n) {
       pieces[j].push_back(outputs[j + 1 + carried.size()]);
   }
   if (!goes)
-    return n.refuse("whether it goes on is computed from data; it must be known when compiling");
+    return n.refuse(
+        "whether it goes on is computed from data; it must be known when compiling: give the loop a fixed number of "
+        "rounds, and keep what is done with Where");
   for (size_t j = 0; j < carried.size() && j < n.results.size(); ++j)
     n.results[j] = carried[j];
   for (size_t j = 0; j < pieces.size(); ++j)

@@ -206,6 +206,13 @@ def bodies():
             then = helper.make_graph([helper.make_node("Mul", ["x", "x"], ["t"])], "then", [], [info("t", shape)])
             other = helper.make_graph([helper.make_node("Sin", ["x"], ["e"])], "else", [], [info("e", shape)])
             yield chain(f"If {taken} {shape}", 20, [("If", [numpy.array(taken)], ["out"], dict(then_branch=then, else_branch=other))], {"x": values(shape)})
+        # Decided by data: the branch that is not taken makes NaN and infinities, of which nothing may come back.
+        for sign in (1.0, -1.0):
+            root = helper.make_graph([helper.make_node("Sqrt", ["x"], ["r"]), helper.make_node("Log", ["r"], ["t"])], "then", [], [info("t", shape)])
+            other = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["e"])], "else", [], [info("e", shape)])
+            asked = [("ReduceMin", ["x"], ["least"], dict(keepdims=0)), ("Greater", ["least", numpy.float32(0.0)], ["asked"], {})]
+            given = {"x": values(shape, *sorted((sign * 0.3, sign * 1.7))), "w": values(shape)}
+            yield chain(f"If on data {sign} {shape}", 20, [*asked, ("If", ["asked"], ["out"], dict(then_branch=root, else_branch=other))], given)
         body = helper.make_graph(
             [helper.make_node("Mul", ["carried", "w"], ["product"]), helper.make_node("Tanh", ["product"], ["next"]),
              helper.make_node("Identity", ["on"], ["still"]), helper.make_node("Mul", ["next", "next"], ["each"])],

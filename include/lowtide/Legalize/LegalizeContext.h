@@ -61,6 +61,8 @@ public:
   /// Counts a dropout that draws, whatever its ratio.
   void noteDropout() { ++numDropouts; }
   int64_t getNumDropouts() const { return numDropouts; }
+  /// Notes that both branches of an `If` are computed; returns whether it is the first one.
+  bool noteChoice() { return numChoices++ == 0; }
 
   /// Reads `options.frozenNorms`; emits an error where it is no list of patterns.
   mlir::LogicalResult readFrozenNorms();
@@ -117,6 +119,7 @@ private:
   uint64_t bodyNodes = 0;
   int64_t numRandom = 0;
   int64_t numDropouts = 0;
+  int64_t numChoices = 0;
   std::vector<NamePattern> frozenNorms;
   llvm::SmallVector<bool> metNorms;
   /// The batch norms of the model, by a name that means them.

@@ -7,8 +7,8 @@
 
 using namespace lowtide;
 using namespace lowtide::test;
-using testing::HasSubstr;
 using ::onnx::ModelProto;
+using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 namespace {

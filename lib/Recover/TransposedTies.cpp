@@ -44,7 +44,11 @@ void lowtide::findTransposedTies(ModelView &file, std::vector<InitializerInfo> &
   std::map<std::pair<int64_t, int64_t>, SmallVector<size_t>> byShape;
   auto isMatrix = [&](const InitializerInfo &info) {
     return info.role == InitializerRole::Parameter && info.dims.size() == 2 && info.dims[0] > 1 && info.dims[1] > 1 &&
-           findElementType(info.dataType)->bytes && file.isEmbedded(info.tensor);
+           findElementType(info.dataType)->bytes;
+  };
+  // Data in other files are large, and read where a name tells that the exporter evaluated the matrix.
+  auto mayBeView = [&](const InitializerInfo &info) {
+    return isMatrix(info) && !info.viewOf && (file.isEmbedded(info.tensor) || isInventedName(info.tensor));
   };
   for (auto [i, info] : llvm::enumerate(infos))
     if (isMatrix(info))
@@ -58,7 +62,7 @@ void lowtide::findTransposedTies(ModelView &file, std::vector<InitializerInfo> &
   };
   // A cleaner that transposes a transposed matrix again leaves the tie's own numbers.
   for (auto [i, folded] : llvm::enumerate(infos)) {
-    if (!isMatrix(folded) || !isInventedName(folded.tensor) || !folded.transposed.empty())
+    if (!mayBeView(folded) || !isInventedName(folded.tensor) || !folded.transposed.empty())
       continue;
     for (size_t j : byShape[{folded.dims[0], folded.dims[1]}]) {
       const InitializerInfo &whole = infos[j];
@@ -74,7 +78,7 @@ void lowtide::findTransposedTies(ModelView &file, std::vector<InitializerInfo> &
     }
   }
   for (auto [i, folded] : llvm::enumerate(infos)) {
-    if (!isMatrix(folded) || folded.viewOf)
+    if (!mayBeView(folded))
       continue;
     auto others = byShape.find({folded.dims[1], folded.dims[0]});
     if (others == byShape.end())

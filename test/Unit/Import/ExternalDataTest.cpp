@@ -98,6 +98,44 @@ TEST_F(ExternalData, OfConstantNodesIsRead) {
   EXPECT_EQ(size, 48u);
 }
 
+TEST_F(ExternalData, TellsOfTies) {
+  // A head's weight is the embedding's; the exporter evaluated its transpose.
+  auto tie = [&](const std::string &name, float last) {
+    ::onnx::ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (int64[2] x) => (float[2,3] y) <float[3,2] "e.weight" = {0}, float[2,3] head = {0}> {
+        h = Gather("e.weight", x)
+        y = MatMul(h, head)
+      })");
+    renameValue(model, "head", name);
+    const float rows[] = {1, 2, 3, 4, 5, 6}, columns[] = {1, 3, 5, 2, 4, last};
+    std::ofstream data(root / "model" / "w.bin", std::ios::binary);
+    data.write(reinterpret_cast<const char *>(rows), sizeof(rows));
+    data.write(reinterpret_cast<const char *>(columns), sizeof(columns));
+    data.close();
+    for (int i : {0, 1}) {
+      auto *tensor = model.mutable_graph()->mutable_initializer(i);
+      tensor->clear_float_data();
+      tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
+      for (auto [key, value] : {std::pair("location", "w.bin"), {"offset", i ? "24" : "0"}, {"length", "24"}}) {
+        auto *entry = tensor->add_external_data();
+        entry->set_key(key);
+        entry->set_value(value);
+      }
+    }
+    RecordingContext recording;
+    OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
+    std::string bytes = model.SerializeAsString();
+    EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+    auto infos = classifyInitializers(file, {});
+    return mlir::succeeded(infos) && llvm::any_of(*infos, [](const InitializerInfo &info) { return info.viewOf; });
+  };
+  EXPECT_TRUE(tie("onnx::MatMul_9", 6));
+  EXPECT_FALSE(tie("onnx::MatMul_9", 7));
+  // A name of its own tells a parameter of its own, and its file is not read for this.
+  EXPECT_FALSE(tie("head.weight", 6));
+}
+
 TEST_F(ExternalData, NeverLeavesTheFolder) {
   for (const char *path : {"../secret.bin", "inner/../../secret.bin", "..", "inner/..", "/etc/passwd", "//etc/passwd",
                            "", "a/../../secret.bin"})

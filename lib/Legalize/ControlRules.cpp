@@ -112,7 +112,7 @@ LogicalResult computeBoth(NodeView &n) {
     }
     n.set(r, a.get() == b.get() ? a : choose(n, condition.get(), a, b));
   }
-  if (n.context.noteChoice())
+  if (n.context.noteOnce("If"))
     emitWarning(n.getLoc())
         << "'If': its condition is computed from data: both branches are computed, and one is chosen; parameters that "
            "only the other one reads have gradients of zero, as torch.cond gives them (a plain 'if' gives none): "

@@ -1,13 +1,18 @@
 //===- QuantizedRules.cpp - weights that a file holds in few bits ---------===//
 //
 // Rules for operators that read quantized weights: codes become numbers where they are read, and stay as they are in
-// the file. What quantizes values of the step has no derivative and is refused.
+// the file. What quantizes values of the step and reads them back at once is fake quantization, with the gradient that
+// torch.fake_quantize_per_tensor_affine has (PyTorch, FakeQuantizeCore: the mask of what is in range); anything else
+// that quantizes them has no derivative and is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/MatMul.h"
 #include "lowtide/Legalize/Rules.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace lowtide;
@@ -56,42 +61,163 @@ Expr dequantize(Expr codes, Expr zeroPoints, Expr scales) {
   return nn::cast(nn::cast(codes, whole) - nn::cast(zeroPoints, whole), number) * scales;
 }
 
-/// ONNX DequantizeLinear: one scale for the tensor, for every index of an axis, or for every block along it.
+/// Scales or zero points of ONNX's QuantizeLinear and DequantizeLinear, one for each element of `shape`: there is one
+/// for the tensor, for every index of an axis, or for every block along it.
+FailureOr<Expr> spreadOver(NodeView &n, Expr values, ArrayRef<int64_t> shape) {
+  const int64_t blockSize = n.attr("block_size", 0);
+  if (values.rank() == 0 || (values.rank() == 1 && values.dim(0) == 1 && blockSize == 0))
+    return nn::broadcastTo(values, shape);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 1), shape.size());
+  if (failed(axis))
+    return failure();
+  if (blockSize == 0) {
+    if (values.rank() != 1 || values.dim(0) != shape[*axis])
+      return (void)n.reject("there is not one scale for every index of axis " + Twine(*axis)), failure();
+    return nn::broadcast(values, shape, {*axis});
+  }
+  SmallVector<int64_t> blocks(shape);
+  blocks[*axis] = blockSize > 0 ? llvm::divideCeil(blocks[*axis], blockSize) : 0;
+  if (blockSize < 0 || values.shape() != ArrayRef<int64_t>(blocks))
+    return (void)n.reject("there is not one scale for every block of " + Twine(blockSize) + " elements of axis " +
+                          Twine(*axis)),
+           failure();
+  return spreadBlocks(values, *axis, blockSize, shape[*axis]);
+}
+
+const char *const withoutDerivative =
+    "what it quantizes while the step runs has no derivative; keep weights alone in few bits (DequantizeLinear, "
+    "MatMulNBits), or export the model before quantization";
+
+/// Whether numbers are all that becomes of the codes `codes`, bounds in between included.
+bool isOnlyDequantized(Value codes) {
+  return llvm::all_of(codes.getUses(), [](OpOperand &use) {
+    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    if (!node || use.getOperandNumber() != 0)
+      return false;
+    return node.getOpType() == "DequantizeLinear" ||
+           (node.getOpType() == "Clip" && isOnlyDequantized(node.getResult(0)));
+  });
+}
+
+/// The lowest and the highest code of a type.
+std::pair<double, double> rangeOf(Type codes) {
+  const unsigned bits = codes.getIntOrFloatBitWidth();
+  if (codes.isUnsignedInteger())
+    return {0, std::ldexp(1.0, bits) - 1};
+  return {-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
+}
+
+/// The codes of ONNX QuantizeLinear before they are bounded, as numbers, and their type.
+struct Rounded {
+  Expr numbers;
+  Type type;
+};
+
+FailureOr<Rounded> roundToCodes(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0), scales = n.in(1), zeros = n.in(2);
+  constexpr int64_t types[][3] = {{2, 8, 0}, {3, 8, 1}, {4, 16, 0}, {5, 16, 1}}; // onnx.proto: number, bits, signed
+  Type type = zeros ? zeros.elementType() : n.builder.getIntegerType(8, /*isSigned=*/false);
+  if (const int64_t wanted = n.attr("output_dtype", 0); wanted && !zeros) {
+    type = {};
+    for (auto [number, bits, isSigned] : types)
+      if (number == wanted)
+        type = isSigned ? n.builder.getIntegerType(bits) : n.builder.getIntegerType(bits, false);
+  }
+  // Codes of 4 bits were put in 8 when the file was read, by nodes of which the last one is a Reshape.
+  auto made = n.has(2) ? n.op.getInputs()[2].getDefiningOp<onnx::NodeOp>() : onnx::NodeOp();
+  if (!type || !isa<IntegerType>(type) || type.getIntOrFloatBitWidth() > 16 || (made && made.getOpType() == "Reshape"))
+    return (void)n.refuse("codes other than of 8 and 16 bits"), failure();
+  if (!isa<FloatType>(x.elementType()) || !isa<FloatType>(scales.elementType()))
+    return (void)n.refuse("numbers or scales that are integers"), failure();
+  FailureOr<Expr> scale = spreadOver(n, nn::cast(scales, x.elementType()), x.shape());
+  if (failed(scale))
+    return failure();
+  Expr numbers = nn::round(x / *scale);
+  if (zeros) {
+    FailureOr<Expr> spread = spreadOver(n, nn::cast(zeros, x.elementType()), x.shape());
+    if (failed(spread))
+      return failure();
+    numbers = numbers + *spread;
+  }
+  return Rounded{numbers, type};
+}
+
+Expr clampTo(Expr x, double low, double high) { return nn::min(nn::max(x, low), high); }
+
+/// ONNX QuantizeLinear, whose codes become numbers at once: fake quantization.
+LogicalResult quantizeLinear(NodeView &n) {
+  if (!isOnlyDequantized(n.op.getResult(0)))
+    return n.refuse(withoutDerivative);
+  FailureOr<Rounded> rounded = roundToCodes(n);
+  if (failed(rounded))
+    return failure();
+  auto [low, high] = rangeOf(rounded->type);
+  n.set(0, nn::cast(clampTo(rounded->numbers, low, high), rounded->type));
+  return success();
+}
+
+/// Whether the two are one value, or constants of equal elements.
+bool areEqual(LegalizeContext &context, Value a, Value b) {
+  Value x = context.lookup(a).tensor, y = context.lookup(b).tensor;
+  DenseElementsAttr constant = LegalizeContext::constantOf(x);
+  return x == y || (constant && constant == LegalizeContext::constantOf(y));
+}
+
+/// `numbers`, which DequantizeLinear `n` made of codes, with the gradient that torch.fake_quantize gives them: that of
+/// what was quantized, where its code is within the bounds. Codes of the file have none.
+LogicalResult passGradient(NodeView &n, Expr &numbers) {
+  Value codes = n.op.getInputs()[0];
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  auto node = codes.getDefiningOp<onnx::NodeOp>();
+  for (; node && node.getOpType() == "Clip"; node = node.getInputs()[0].getDefiningOp<onnx::NodeOp>()) {
+    NodeView clip(node, n.context, n.builder);
+    std::optional<Shape> least = clip.constantInts(1), most = clip.constantInts(2);
+    if ((clip.has(1) && !least) || (clip.has(2) && !most))
+      return n.refuse("bounds of codes that are computed from data");
+    low = least ? std::max(low, double(least->front())) : low;
+    high = most ? std::min(high, double(most->front())) : high;
+  }
+  if (!node || node.getOpType() != "QuantizeLinear")
+    return success();
+  NodeView quantize(node, n.context, n.builder);
+  if (!areEqual(n.context, node.getInputs()[1], n.op.getInputs()[1]))
+    return n.refuse("codes that are read with another scale than they were made with");
+  FailureOr<Rounded> rounded = roundToCodes(quantize);
+  if (failed(rounded))
+    return failure();
+  auto [lowest, highest] = rangeOf(rounded->type);
+  Expr x = quantize.in(0), bounded = clampTo(rounded->numbers, std::max(low, lowest), std::min(high, highest));
+  Expr moves = nn::select(nn::equal(bounded, rounded->numbers), x - nn::detach(x), x.like(0.0));
+  numbers = nn::detach(numbers) + nn::cast(moves, numbers.elementType());
+  if (n.context.noteOnce("QuantizeLinear"))
+    emitWarning(n.getLoc()) << "what is quantized while the step runs trains as through torch.fake_quantize: its "
+                               "gradient is that of the number which was quantized, zero where the code was out of "
+                               "range; scales and zero points are not trained";
+  return success();
+}
+
+/// ONNX DequantizeLinear.
 LogicalResult dequantizeLinear(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr codes = n.in(0), scales = n.in(1), zeros = n.in(2);
   if (!isa<IntegerType>(codes.elementType()) || !isa<FloatType>(scales.elementType()))
     return n.refuse("codes that are not integers");
-  const int64_t blockSize = n.attr("block_size", 0);
   // Of one number for the tensor, one may be a scalar and the other a vector of one.
-  const bool isOfTensor = blockSize == 0 && scales.rank() <= 1 && zeros && zeros.rank() <= 1 &&
+  const bool isOfTensor = n.attr("block_size", 0) == 0 && scales.rank() <= 1 && zeros && zeros.rank() <= 1 &&
                           countOf(scales.shape()) == 1 && countOf(zeros.shape()) == 1;
   if (zeros && zeros.shape() != scales.shape() && !isOfTensor)
     return n.reject("zero points and scales have unlike shapes");
-  auto spread = [&](Expr values) -> FailureOr<Expr> {
-    if (values.rank() == 0 || (values.rank() == 1 && values.dim(0) == 1 && blockSize == 0))
-      return nn::broadcastTo(values, codes.shape());
-    FailureOr<int64_t> axis = n.axis(n.attr("axis", 1), codes.rank());
-    if (failed(axis))
-      return failure();
-    if (blockSize == 0) {
-      if (values.rank() != 1 || values.dim(0) != codes.dim(*axis))
-        return (void)n.reject("there is not one scale for every index of axis " + Twine(*axis)), failure();
-      return nn::broadcast(values, codes.shape(), {*axis});
-    }
-    SmallVector<int64_t> blocks(codes.shape());
-    blocks[*axis] = blockSize > 0 ? llvm::divideCeil(blocks[*axis], blockSize) : 0;
-    if (blockSize < 0 || values.shape() != ArrayRef<int64_t>(blocks))
-      return (void)n.reject("there is not one scale for every block of " + Twine(blockSize) + " elements of axis " +
-                            Twine(*axis)),
-             failure();
-    return spreadBlocks(values, *axis, blockSize, codes.dim(*axis));
-  };
-  FailureOr<Expr> scale = spread(scales), zero = zeros ? spread(zeros) : FailureOr<Expr>(Expr());
+  FailureOr<Expr> scale = spreadOver(n, scales, codes.shape()),
+                  zero = zeros ? spreadOver(n, zeros, codes.shape()) : FailureOr<Expr>(Expr());
   if (failed(scale) || failed(zero))
     return failure();
-  n.set(0, dequantize(codes, *zero, *scale));
+  Expr numbers = dequantize(codes, *zero, *scale);
+  if (failed(passGradient(n, numbers)))
+    return failure();
+  n.set(0, numbers);
   return success();
 }
 
@@ -246,19 +372,18 @@ LogicalResult gatherBlockQuantized(NodeView &n) {
 } // namespace
 
 void lowtide::addQuantizedRules(RuleTable &t) {
-  for (StringRef domain : {"", "com.microsoft."})
+  for (StringRef domain : {"", "com.microsoft."}) {
+    t.add((domain + "QuantizeLinear").str(), quantizeLinear);
     t.add((domain + "DequantizeLinear").str(), dequantizeLinear);
+  }
   t.add("com.microsoft.MatMulNBits", matMulNBits);
   t.add("com.microsoft.MatMulBnb4", matMulBnb4);
   t.add("com.microsoft.GatherBlockQuantized", gatherBlockQuantized);
-  const StringRef reason = "what it quantizes while the step runs has no derivative; keep weights alone in few bits "
-                           "(DequantizeLinear, MatMulNBits), or export the model before quantization";
-  for (StringRef name :
-       {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger"})
-    t.addRefusal(name, reason);
+  for (StringRef name : {"DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger"})
+    t.addRefusal(name, withoutDerivative);
   for (StringRef name :
        {"MatMulFpQ4", "QAttention", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearAveragePool",
         "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearSoftmax", "QLinearLeakyRelu", "QEmbedLayerNormalization",
-        "DynamicQuantizeMatMul", "DynamicQuantizeLSTM", "MatMulIntegerToFloat", "QuantizeLinear"})
-    t.addRefusal(("com.microsoft." + name).str(), reason);
+        "DynamicQuantizeMatMul", "DynamicQuantizeLSTM", "MatMulIntegerToFloat"})
+    t.addRefusal(("com.microsoft." + name).str(), withoutDerivative);
 }

@@ -29,6 +29,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   dynamo   the current exporter, with the loss
   plain    the same with optimize=False (not among the default three)
   preserve the TorchScript exporter, in the form that the module is in
+  traced   the TorchScript exporter, of the module that torch.jit.trace made, in training form
   train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
   train-open, eval13-unfolded-inputs ...   with options: open first dimensions; do_constant_folding=False;
            keep_initializers_as_inputs=True; external (dynamo, plain), data in a second file
@@ -63,7 +64,7 @@ options:
   --list              print the cases
 """
 STATES = ("holds", "warns", "refused", "silently wrong", "other forms", "crash", "no end", "export failed")
-EXPORTS = ("train", "eval", "dynamo", "plain", "preserve")
+EXPORTS = ("train", "eval", "dynamo", "plain", "preserve", "traced")
 OPTIONS = ("open", "unfolded", "inputs", "external")
 CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "fused", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
 REFUSALS = range(1, 9)

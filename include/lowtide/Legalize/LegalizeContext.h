@@ -11,6 +11,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace lowtide {
 
@@ -61,8 +62,8 @@ public:
   /// Counts a dropout that draws, whatever its ratio.
   void noteDropout() { ++numDropouts; }
   int64_t getNumDropouts() const { return numDropouts; }
-  /// Notes that both branches of an `If` are computed; returns whether it is the first one.
-  bool noteChoice() { return numChoices++ == 0; }
+  /// Whether this is the first time that `what` is noted: what is said once, whatever the number of nodes.
+  bool noteOnce(llvm::StringRef what) { return noted.insert(what).second; }
 
   /// Reads `options.frozenNorms`; emits an error where it is no list of patterns.
   mlir::LogicalResult readFrozenNorms();
@@ -119,7 +120,7 @@ private:
   uint64_t bodyNodes = 0;
   int64_t numRandom = 0;
   int64_t numDropouts = 0;
-  int64_t numChoices = 0;
+  llvm::StringSet<> noted;
   std::vector<NamePattern> frozenNorms;
   llvm::SmallVector<bool> metNorms;
   /// The batch norms of the model, by a name that means them.

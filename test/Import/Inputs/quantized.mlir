@@ -3,6 +3,12 @@ func.func @model(%x: tensor<6x3xf32> {onnx.input = "x"}, %s: tensor<f32> {onnx.i
   return %0 : !onnx.value
 }
 // -----
+func.func @model(%x: tensor<6x3xf32> {onnx.input = "x"}, %s: tensor<f32> {onnx.input = "s"}, %t: tensor<f32> {onnx.input = "t"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "QuantizeLinear"(%x, %s) {attrs = {}, domain = "", outputs = ["q"], version = 21 : i64} : (tensor<6x3xf32>, tensor<f32>) -> !onnx.value
+  %1 = onnx.node "DequantizeLinear"(%0, %t) {attrs = {}, domain = "", outputs = ["y"], version = 21 : i64} : (!onnx.value, tensor<f32>) -> !onnx.value
+  return %1 : !onnx.value
+}
+// -----
 func.func @model(%w: tensor<6x3xi8> {onnx.input = "w"}, %s: tensor<6xf32> {onnx.input = "s"}) -> (!onnx.value {onnx.output = "y"}) {
   %0 = onnx.node "DequantizeLinear"(%w, %s) {attrs = {axis = 1 : i64}, domain = "", outputs = ["y"], version = 21 : i64} : (tensor<6x3xi8>, tensor<6xf32>) -> !onnx.value
   return %0 : !onnx.value

@@ -95,7 +95,10 @@ def export(case, body, feeds, path, how, torch):
         shared |= dict(opset_version=int(opset)) if opset else {}
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data="external" in options, verbose=False, **shared)
     else:
-        mode = dict(eval=torch.onnx.TrainingMode.EVAL, train=torch.onnx.TrainingMode.TRAINING, preserve=torch.onnx.TrainingMode.PRESERVE)[how]
+        modes = torch.onnx.TrainingMode
+        mode = dict(eval=modes.EVAL, train=modes.TRAINING, preserve=modes.PRESERVE, traced=modes.TRAINING)[how]
+        if how == "traced":
+            module = torch.jit.trace(module, tuple(feeds.values()), check_trace=False)
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), do_constant_folding="unfolded" not in options, **shared)
 
 

@@ -14,9 +14,6 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// A number is no burden: what a copy begins with takes longer than all of it.
-static constexpr uint64_t leastBytes = 1 << 14;
-
 static std::optional<BindingFacts> getFacts(func::FuncOp step, BlockArgument argument) {
   return BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName));
 }
@@ -53,7 +50,7 @@ std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module) {
       if (!facts || !facts->isPersistent())
         continue;
       const bool isState = facts->getComponent() == MemoryComponent::State;
-      const bool canMove = getTensorBytes(argument.getType()).value_or(0) >= leastBytes &&
+      const bool canMove = getTensorBytes(argument.getType()).value_or(0) >= leastMovedBytes &&
                            getSpace(argument.getType()) == Space::Device && isReadOrReplaced(step, argument, *facts);
       auto [it, fresh] = all.insert({facts->name, {argument.getType(), isState, canMove}});
       it->second.canMove &= canMove && it->second.type == argument.getType() && it->second.isState == isState;
@@ -66,12 +63,20 @@ std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module) {
   return tensors;
 }
 
-bool TensorPlaces::operator==(const TensorPlaces &other) const {
-  return entersLoops == other.entersLoops && spaces.size() == other.spaces.size() &&
-         llvm::all_of(spaces, [&](const auto &place) {
-           auto same = other.spaces.find(place.first);
-           return same != other.spaces.end() && same->second == place.second;
+RankedTensorType lowtide::getTypeIn(RankedTensorType type, Space space) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), train::SpaceAttr::get(type.getContext(), space));
+}
+
+/// Whether two lists have the same places, in any order.
+template <typename Places> static bool haveSamePlaces(const Places &some, const Places &others) {
+  return some.size() == others.size() && llvm::all_of(some, [&](const auto &place) {
+           auto same = others.find(place.first);
+           return same != others.end() && same->second == place.second;
          });
+}
+
+bool TensorPlaces::operator==(const TensorPlaces &other) const {
+  return entersLoops == other.entersLoops && haveSamePlaces(spaces, other.spaces) && haveSamePlaces(sums, other.sums);
 }
 
 /// Views of a value among `users` and of those, each after what it shows; and the first instruction of the block that
@@ -93,6 +98,22 @@ static Operation *findFirstReader(Block &block, SmallVector<Operation *> users, 
   return first;
 }
 
+void lowtide::loadForReaders(Block &block, Value value, RankedTensorType type, ArrayRef<OpOperand *> uses) {
+  if (uses.empty())
+    return;
+  SmallVector<Operation *> views;
+  Operation *first =
+      findFirstReader(block, llvm::map_to_vector(uses, [](OpOperand *use) { return use->getOwner(); }), views);
+  if (!first)
+    first = block.getTerminator();
+  OpBuilder builder(first);
+  auto move = train::MoveOp::create(builder, first->getLoc(), type, value);
+  for (OpOperand *use : uses)
+    use->set(move.getResult());
+  for (Operation *view : views)
+    view->moveBefore(first);
+}
+
 namespace {
 
 /// Brings arguments from the other memory to where one entry reads them.
@@ -105,6 +126,8 @@ public:
 
 private:
   void load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses);
+  /// Lets rounds of loops load `from` for those of `uses` that are theirs; the others.
+  SmallVector<OpOperand *> enter(Block &block, Value from, RankedTensorType type, ArrayRef<OpOperand *> uses);
   /// Whether each round loads the argument: the loop reads at least as much besides.
   bool isEntered(Operation *loop, uint64_t bytes) const { return bytesOf.lookup(loop) >= 2 * bytes; }
 
@@ -136,7 +159,7 @@ Loader::Loader(func::FuncOp step, const TensorPlaces &places)
   }
 }
 
-void Loader::load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses) {
+SmallVector<OpOperand *> Loader::enter(Block &block, Value from, RankedTensorType type, ArrayRef<OpOperand *> uses) {
   SmallVector<OpOperand *> own;
   llvm::MapVector<Operation *, SmallVector<OpOperand *>> inside;
   for (OpOperand *use : uses) {
@@ -146,20 +169,12 @@ void Loader::load(Block &block, Value argument, RankedTensorType type, ArrayRef<
     (isInside ? inside[ancestor] : own).push_back(use);
   }
   for (auto &[loop, some] : inside)
-    load(loop->getRegion(0).front(), argument, type, some);
-  if (own.empty())
-    return;
-  SmallVector<Operation *> views;
-  Operation *first =
-      findFirstReader(block, llvm::map_to_vector(own, [](OpOperand *use) { return use->getOwner(); }), views);
-  if (!first)
-    first = block.getTerminator();
-  OpBuilder builder(first);
-  auto move = train::MoveOp::create(builder, first->getLoc(), type, argument);
-  for (OpOperand *use : own)
-    use->set(move.getResult());
-  for (Operation *view : views)
-    view->moveBefore(first);
+    load(loop->getRegion(0).front(), from, type, some);
+  return own;
+}
+
+void Loader::load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses) {
+  loadForReaders(block, argument, type, enter(block, argument, type, uses));
 }
 
 void Loader::load(BlockArgument argument, RankedTensorType type) {
@@ -211,8 +226,7 @@ static void moveElsewhere(func::FuncOp step, BlockArgument argument, const Bindi
                           Space space) {
   Block &block = step.getBody().front();
   auto type = cast<RankedTensorType>(argument.getType());
-  const auto moved =
-      RankedTensorType::get(type.getShape(), type.getElementType(), train::SpaceAttr::get(step.getContext(), space));
+  const RankedTensorType moved = getTypeIn(type, space);
   argument.setType(moved);
   loader.load(argument, type);
   SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
@@ -232,6 +246,7 @@ static void moveElsewhere(func::FuncOp step, BlockArgument argument, const Bindi
 }
 
 void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places) {
+  const std::vector<CarriedSum> sums = listCarriedSums(module);
   for (auto step : module.getOps<func::FuncOp>()) {
     Loader loader(step, places);
     for (BlockArgument argument : step.getArguments())
@@ -239,6 +254,9 @@ void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places) {
         if (auto place = places.spaces.find(facts->name); place != places.spaces.end())
           ::moveElsewhere(step, argument, *facts, loader, place->second);
   }
+  // Last: a sum that a state takes is added up where that lies.
+  for (auto [number, space] : places.sums)
+    sums[number].moveTo(space);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "CarriedSums.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -34,12 +35,24 @@ std::vector<LastingTensor> listLastingTensors(mlir::ModuleOp module);
 struct TensorPlaces {
   llvm::MapVector<mlir::StringAttr, Space> spaces;
   bool entersLoops = false;
+  /// Of what loops add up, by number in `listCarriedSums`, what each round loads and stores, and where.
+  llvm::MapVector<unsigned, Space> sums = {};
 
   bool operator==(const TensorPlaces &other) const;
 };
 
 /// Lets tensors lie in their places: each has its memory in its type, and every entry loads it before its first reader.
 void moveElsewhere(mlir::ModuleOp module, const TensorPlaces &places);
+
+/// A number is no burden: what a copy begins with takes longer than all of it.
+inline constexpr uint64_t leastMovedBytes = 1 << 14;
+
+/// The type of the same tensor in another memory.
+mlir::RankedTensorType getTypeIn(mlir::RankedTensorType type, Space space);
+/// Loads `value`, which lies in another memory, before the first of its readers in the block: those of `uses` read it
+/// on the device, as `type`.
+void loadForReaders(mlir::Block &block, mlir::Value value, mlir::RankedTensorType type,
+                    llvm::ArrayRef<mlir::OpOperand *> uses);
 
 /// A step as it was fitted, and the bytes of its budget that its arena does not take.
 struct FittedEntry {

@@ -13,7 +13,7 @@ static bool findLoops(ModuleOp module) {
 }
 
 PlaceChoices::PlaceChoices(ModuleOp module, ArrayRef<OffloadRoom> rooms)
-    : tensors(listLastingTensors(module)), rooms(rooms), hasLoops(findLoops(module)) {
+    : tensors(listLastingTensors(module)), sums(listCarriedSums(module)), rooms(rooms), hasLoops(findLoops(module)) {
   sortStably(tensors, [](const LastingTensor &a, const LastingTensor &b) { return a.isState && !b.isState; });
 }
 
@@ -35,6 +35,28 @@ TensorPlaces PlaceChoices::assign(bool withParameters) const {
   return places;
 }
 
+void PlaceChoices::assignSums(TensorPlaces &places) const {
+  auto left = llvm::map_to_vector(rooms, [](const OffloadRoom &room) { return room.bytes; });
+  auto take = [&](size_t room, uint64_t bytes) {
+    const uint64_t needed = solve::alignTo(bytes, getAlignment(rooms[room].memory.space));
+    if (needed > left[room])
+      return false;
+    left[room] -= needed;
+    return true;
+  };
+  for (size_t room = 0; room < rooms.size(); ++room)
+    for (const LastingTensor &tensor : tensors)
+      if (auto place = places.spaces.find(tensor.name);
+          place != places.spaces.end() && place->second == rooms[room].memory.space)
+        take(room, tensor.bytes);
+  for (auto [number, sum] : llvm::enumerate(sums))
+    for (size_t room = 0; room < rooms.size(); ++room)
+      if (take(room, sum.bytes)) {
+        places.sums[unsigned(number)] = rooms[room].memory.space;
+        break;
+      }
+}
+
 std::vector<TensorPlaces> PlaceChoices::list() const {
   std::vector<TensorPlaces> places(1);
   for (bool withParameters : {false, true})
@@ -44,6 +66,12 @@ std::vector<TensorPlaces> PlaceChoices::list() const {
     places.push_back(places.back());
     places.back().entersLoops = true;
   }
+  for (size_t i = 0, plain = places.size(); i < plain && !sums.empty(); ++i) {
+    TensorPlaces more = places[i];
+    assignSums(more);
+    if (!more.sums.empty())
+      places.push_back(std::move(more));
+  }
   return places;
 }
 
@@ -51,6 +79,8 @@ TensorPlaces PlaceChoices::limit(const TensorPlaces &places, double part) const 
   uint64_t all = 0;
   for (const LastingTensor &tensor : tensors)
     all += places.spaces.contains(tensor.name) ? tensor.bytes : 0;
+  for (auto [number, space] : places.sums)
+    all += sums[number].bytes;
   auto left = uint64_t(part * double(all));
   TensorPlaces fewer;
   fewer.entersLoops = places.entersLoops;
@@ -58,6 +88,11 @@ TensorPlaces PlaceChoices::limit(const TensorPlaces &places, double part) const 
     if (auto place = places.spaces.find(tensor.name); place != places.spaces.end() && tensor.bytes <= left) {
       left -= tensor.bytes;
       fewer.spaces.insert(*place);
+    }
+  for (auto place : places.sums)
+    if (const uint64_t bytes = sums[place.first].bytes; bytes <= left) {
+      left -= bytes;
+      fewer.sums.insert(place);
     }
   return fewer;
 }
@@ -72,5 +107,10 @@ double PlaceChoices::countLeastSeconds(const TensorPlaces &places) const {
         lane += room.memory.lanes.back.getSeconds(tensor.bytes);
     most = std::max(most, lane);
   }
+  for (auto [number, space] : places.sums)
+    for (const OffloadRoom &room : rooms)
+      if (room.memory.space == space)
+        most += double(sums[number].getLoads()) * (room.memory.lanes.back.getSeconds(sums[number].bytes) +
+                                                   room.memory.lanes.away.getSeconds(sums[number].bytes));
   return most;
 }

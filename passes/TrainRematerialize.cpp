@@ -215,7 +215,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Te
   isTrial = true;
   if (succeeded(fitAll())) {
     trial.seconds = totals.seconds;
-    trial.isPlain = totals.extraSeconds <= 0;
+    trial.isPlain = totals.extraSeconds <= 0 && places.sums.empty();
     if (!places.spaces.empty())
       if (FailureOr<TensorNames> room = findRoomOnDevice(totals.entries, getAnalysis<StepFacts>().getTable(), places);
           succeeded(room))
@@ -276,7 +276,7 @@ std::optional<TrainRematerialize::Trial> TrainRematerialize::tryAll(ModuleOp giv
 }
 
 void TrainRematerialize::choosePlaces() {
-  if (rooms.size() == 1 && listLastingTensors(getOperation()).empty())
+  if (rooms.size() == 1 && listLastingTensors(getOperation()).empty() && listCarriedSums(getOperation()).empty())
     return;
   if (rooms.size() == 2 && !rooms.front().isAsFastAs(rooms.back()))
     std::swap(rooms.front(), rooms.back());
@@ -476,9 +476,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   CostModel costs = CostModel::get(target);
   roomsLeft = rooms;
   for (OffloadRoom &room : roomsLeft) {
-    const uint64_t bound = layout->getBoundBytes(room.memory.space);
+    const uint64_t bound = layout->getBoundBytes(room.memory.space) +
+                           countCarriedBytes(getOperation(), room.memory.space, room.memory.lanes.alignment);
     if (bound > room.bytes)
-      return getOperation().emitError("parameters and optimizer state take ")
+      return getOperation().emitError("parameters, optimizer state and sums of loops take ")
              << formatBytes(bound) << " of " << formatBytes(room.bytes) << " in space "
              << getSpaceName(room.memory.space);
     room.bytes -= bound;

@@ -118,15 +118,16 @@ void StepProblem::addOperation(Operation &op, const Knowledge &known) {
     const bool isStore = getSpace(op.getOperand(0).getType()) == Space::Device;
     operation.kind = isStore ? solve::StepOperation::Kind::Stores : solve::StepOperation::Kind::Loads;
     // What lies in the other memory from step to step comes from there as often as it is asked for: as the step found
-    // it, or as an instruction has left it.
+    // it, or as an instruction or the last round of a loop has left it.
     const Value source = StepStorage::getRoot(op.getOperand(0));
-    const bool isLasting = isa<BlockArgument>(source) || llvm::any_of(source.getUsers(), [](Operation *user) {
-                             return user->hasTrait<OpTrait::IsTerminator>();
-                           });
+    const bool isLasting =
+        isa<BlockArgument>(source) || isa<RepeatInterface>(source.getDefiningOp()) ||
+        llvm::any_of(source.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
     const Space space = getSpace((isStore ? op.getResult(0) : op.getOperand(0)).getType());
     operation.memory = getMemory(space, known.costs);
     operation.runsOnce = isStore || operation.memory >= known.costs.memories.size() || !isLasting;
-    if (!operation.runsOnce)
+    // A loop's instructions run one after the other: what its rounds store is waited for.
+    if (!operation.runsOnce || (isStore && block->getParentOp() != step))
       operation.seconds = graph.getCopySeconds(operation);
   }
   operations.push_back(&op);
@@ -234,7 +235,7 @@ void StepProblem::addResults(const FactsTable &facts) {
       continue;
     }
     // In place, if all readers may come first and the update itself reads what it overwrites position by position.
-    uint32_t op = operationOf.lookup(root.getDefiningOp());
+    uint32_t op = operationOf.lookup(StepStorage::getFirstWriter(cast<OpResult>(root)));
     if (!mayOverwrite(facts, cast<OpResult>(root), updated)) {
       value.kept = true;
       continue;

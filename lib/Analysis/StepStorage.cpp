@@ -52,6 +52,17 @@ bool StepStorage::isMove(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::Moved;
 }
 
+Operation *StepStorage::getFirstWriter(OpResult result) {
+  Operation *op = result.getOwner();
+  auto loop = dyn_cast<RepeatInterface>(op);
+  if (!loop || result.getResultNumber() >= loop.getNumCarried() || getSpace(result.getType()) == Space::Device)
+    return op;
+  Value first = op->getOperand(loop.getNumSliced() + result.getResultNumber());
+  return isMove(first.getDefiningOp()) && first.hasOneUse() && first.getParentBlock() == op->getBlock()
+             ? first.getDefiningOp()
+             : op;
+}
+
 Value StepStorage::getRoot(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -99,6 +110,16 @@ static bool mayReplace(OpResult result, Value root, StepStorage::MayOverwrite ma
     if (StepStorage::getRoot(operand.get()) == root)
       return mayOverwrite(op, result.getResultNumber(), operand.getOperandNumber());
   return false;
+}
+
+/// Copies start or end on the device: what lies elsewhere has to be where it is needed.
+static LogicalResult checkCopy(Value value) {
+  const Space space = getSpace(value.getType());
+  if (space == Space::Device)
+    return success();
+  return emitError(value.getLoc()) << "a value in space " << getSpaceName(space)
+                                   << " would have to be copied to another place there, which no copy does; load it "
+                                      "with train.move and store it again";
 }
 
 LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverwrite) {
@@ -158,8 +179,13 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
         continue;
       int last = lastUse.contains(argument) ? lastUse[argument] : -1;
       bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);
-      if (fresh && (last < getIndex(root) ||
-                    (last == getIndex(root) && mayReplace(cast<OpResult>(root), argument, mayOverwrite)))) {
+      Operation *writer = fresh ? getFirstWriter(cast<OpResult>(root)) : nullptr;
+      const int begin = writer ? int(indexOf.lookup(writer)) : -1;
+      if (fresh && (last < begin || (last == begin && mayReplace(cast<OpResult>(root), argument, mayOverwrite)))) {
+        if (writer != root.getDefiningOp()) {
+          storageOf[writer->getResult(0)] = target;
+          storages[target].values.push_back(writer->getResult(0));
+        }
         storageOf[root] = target;
         storages[target].values.push_back(root);
       } else {
@@ -185,6 +211,8 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
     }
   }
   for (const Pending &copy : pending) {
+    if (failed(checkCopy(copy.root)))
+      return failure();
     liveOut.insert(copy.root);
     bool isArgument = isa<BlockArgument>(copy.root);
     // Sources that are no arguments get their storage in placeRest; they are filled in there.
@@ -262,13 +290,18 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
     loop.carried.push_back(target);
     storageOf[handed] = target;
     storages[target].values.push_back(handed);
-    if (storageOf.lookup(first) != target)
+    if (storageOf.lookup(first) != target) {
+      if (failed(checkCopy(first)))
+        return failure();
       copies.push_back({~0u, first, target, loop.head, -1});
+    }
     if (last == handed)
       continue;
     if (isa<BlockArgument>(last) && last.getParentBlock() == &body &&
         cast<BlockArgument>(last).getArgNumber() >= sliced) {
       // Another one of this round as it is, whose bytes may be written before these.
+      if (failed(checkCopy(last)))
+        return failure();
       unsigned between = create(Storage::Kind::Transient, *getTensorBytes(last.getType()), -1, {});
       saved.push_back({~0u, last, between, loop.end, -1});
       handedOn.push_back({between, last, target, loop.end, -1});
@@ -280,6 +313,8 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
          (lastRead == getIndex(last) && mayReplace(cast<OpResult>(last), handed, mayOverwrite)))) {
       storageOf[last] = target;
       storages[target].values.push_back(last);
+    } else if (failed(checkCopy(last))) {
+      return failure();
     } else {
       handedOn.push_back({~0u, last, target, loop.end, -1});
     }

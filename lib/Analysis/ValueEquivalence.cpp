@@ -49,6 +49,11 @@ public:
   }
 
 private:
+  /// Number of a type, whichever memory the tensor lies in.
+  ValueNumber hashType(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return hashText(tensor && getSpace(tensor) != Space::Device ? tensor.dropEncoding() : type);
+  }
   void append(SmallVectorImpl<uint8_t> &key, ValueNumber number) {
     const uint8_t *bytes = reinterpret_cast<const uint8_t *>(&number);
     key.append(bytes, bytes + sizeof(number));
@@ -125,7 +130,7 @@ void Numbering::number(Operation &op) {
   if (depth) {
     for (OpResult result : op.getResults()) {
       SmallVector<uint8_t> own(key);
-      append(own, hashText(result.getType()));
+      append(own, hashType(result.getType()));
       append(own, {result.getResultNumber(), 0});
       set(result, hash(own));
       rowsOf.erase(result);
@@ -138,7 +143,7 @@ void Numbering::number(Operation &op) {
       node.operands.push_back(get(handedOn));
   for (OpResult result : op.getResults()) {
     SmallVector<uint8_t> own(key);
-    append(own, hashText(result.getType()));
+    append(own, hashType(result.getType()));
     append(own, {result.getResultNumber(), 0});
     set(result, hash(own));
     node.results.push_back(get(result));

@@ -125,3 +125,71 @@ plan.module attributes {format_version = 3 : i64, producer = "test", target = "r
     plan.launch @turn reads [@transient[0 + 64] : 2] writes [@transient[0 + 64] : 3] extent 16 grain 4
   }
 }
+
+// -----
+
+// What the rounds of a repeat add up lies in another memory between them: loaded, replaced and stored in each.
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient in device bytes 256 align 64
+  plan.arena @host transient in host bytes 64 align 64
+  plan.arena @io io in device bytes 64 align 64
+  plan.kernel @double reads 1 writes 1
+      footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
+  plan.program @train batch 4 peak 128 {
+    plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 7
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.copy @transient[0 + 64] : 1 to @host[0 + 64] : 2
+    plan.repeat 2 carries [@host[0 + 64] : 2 -> 5] {
+      plan.copy @host[0 + 64] : 2 to @transient[64 + 64] : 3
+      plan.launch @double reads [@transient[64 + 64] : 3] writes [@transient[128 + 64] : 4] extent 16 grain 4
+      plan.copy @transient[128 + 64] : 4 to @host[0 + 64] : 5
+    }
+    plan.copy @host[0 + 64] : 5 to @transient[64 + 64] : 6
+    plan.copy @transient[64 + 4] : 6 to @io[0 + 4] : 7
+  }
+}
+
+// -----
+
+// A round that does not store its sum hands on that of the round before it.
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient in device bytes 256 align 64
+  plan.arena @host transient in host bytes 64 align 64
+  plan.arena @io io in device bytes 64 align 64
+  plan.kernel @double reads 1 writes 1
+      footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
+  plan.program @train batch 4 peak 128 {
+    plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 7
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.copy @transient[0 + 64] : 1 to @host[0 + 64] : 2
+    // expected-error@below {{carries value 5, but bytes 0–64 of arena 'host' hold value 2}}
+    plan.repeat 2 carries [@host[0 + 64] : 2 -> 5] {
+      plan.copy @host[0 + 64] : 2 to @transient[64 + 64] : 3
+      plan.launch @double reads [@transient[64 + 64] : 3] writes [@transient[128 + 64] : 4] extent 16 grain 4
+    }
+    plan.copy @host[0 + 64] : 5 to @transient[64 + 64] : 6
+    plan.copy @transient[64 + 4] : 6 to @io[0 + 4] : 7
+  }
+}
+
+// -----
+
+// A round that stores before it loads reads what it has stored.
+plan.module attributes {format_version = 3 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient in device bytes 256 align 64
+  plan.arena @host transient in host bytes 64 align 64
+  plan.program @train batch 4 peak 64 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.copy @transient[0 + 64] : 1 to @host[0 + 64] : 2
+    plan.repeat 2 carries [@host[0 + 64] : 2 -> 5] {
+      plan.fill @transient[128 + 64] : 4 pattern 0 of 4
+      // expected-note@below {{what these bytes hold is written here}}
+      plan.copy @transient[128 + 64] : 4 to @host[0 + 64] : 5
+      // expected-error@below {{reads value 2, but bytes 0–64 of arena 'host' hold value 5}}
+      plan.copy @host[0 + 64] : 2 to @transient[64 + 64] : 3
+    }
+  }
+}

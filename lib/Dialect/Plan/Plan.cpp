@@ -369,7 +369,8 @@ LogicalResult plan::ModuleOp::verifyRegions() {
       if (it->second.isOfRuntime)
         return op->emitOpError("names arena ") << slice.getArena() << ", which is the runtime's own";
       const ArenaSpace space = it->second.space;
-      if (space != ArenaSpace::Device && !isa<CopyOp, BindingOp>(op))
+      // A repeat names what its rounds hand on, and touches none of it.
+      if (space != ArenaSpace::Device && !isa<CopyOp, BindingOp, RepeatOp>(op))
         return op->emitOpError("names ") << slice.getArena() << " in space " << stringifyArenaSpace(space)
                                          << "; only copies reach other spaces than the device";
       return success();

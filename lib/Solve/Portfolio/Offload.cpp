@@ -140,6 +140,7 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
     };
     if (operation.kind == Kind::Stores) {
       store(operation.reads.front(), operation.memory, graph.getCopySeconds(operation));
+      thereAt[operation.writes.front()] = leftAt[operation.reads.front()];
       continue;
     }
     double start = compute;

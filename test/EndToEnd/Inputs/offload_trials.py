@@ -21,10 +21,10 @@ def compile(name, *flags, entries="train", optimizer="adamw"):
     return WORK / name
 
 
-def train(artifact, *flags, steps=STEPS):
+def train(artifact, *flags, steps=STEPS, model=MODEL):
     """Losses, the bytes of what is saved, and the summary."""
     home = artifact.with_suffix("")
-    subprocess.run(["lowtide-run", artifact, f"--data={MODEL / 'data.npz'}", f"--steps={steps}", "--quiet", "--poison", "--seed=3",
+    subprocess.run(["lowtide-run", artifact, f"--data={model / 'data.npz'}", f"--steps={steps}", "--quiet", "--poison", "--seed=3",
                     f"--save={home}", "--overwrite", f"--summary={home}.json", *flags], check=True, capture_output=True)
     summary = json.loads(pathlib.Path(f"{home}.json").read_text())
     saved = {path.name: path.read_bytes() for path in sorted(home.rglob("*.safetensors"))}
@@ -32,9 +32,9 @@ def train(artifact, *flags, steps=STEPS):
     return summary["losses"], saved, summary
 
 
-def compare(title, whole, moved, *flags):
-    losses, saved, before = train(whole, *flags)
-    others, again, summary = train(moved, *flags)
+def compare(title, whole, moved, *flags, model=MODEL):
+    losses, saved, before = train(whole, *flags, model=model)
+    others, again, summary = train(moved, *flags, model=model)
     same = losses == others and saved == again and before.get("evaluations") == summary.get("evaluations")
     step = summary.get("moved", {})
     print(f"{title}: {'same' if same else 'different'}, {'moved' if step.get('from_device_bytes') and step.get('to_device_bytes') else 'nothing moved'}")

@@ -66,12 +66,13 @@ std::vector<TensorPlaces> PlaceChoices::list() const {
     places.push_back(places.back());
     places.back().entersLoops = true;
   }
-  for (size_t i = 0, plain = places.size(); i < plain && !sums.empty(); ++i) {
-    TensorPlaces more = places[i];
-    assignSums(more);
-    if (!more.sums.empty())
-      places.push_back(std::move(more));
-  }
+  return places;
+}
+
+std::vector<TensorPlaces> PlaceChoices::listWithSums() const {
+  std::vector<TensorPlaces> places = sums.empty() ? std::vector<TensorPlaces>() : list();
+  llvm::for_each(places, [&](TensorPlaces &more) { assignSums(more); });
+  llvm::erase_if(places, [](const TensorPlaces &more) { return more.sums.empty(); });
   return places;
 }
 

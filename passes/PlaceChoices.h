@@ -15,9 +15,11 @@ class PlaceChoices {
 public:
   PlaceChoices(mlir::ModuleOp module, llvm::ArrayRef<OffloadRoom> rooms);
 
-  /// What is tried: nothing, optimizer state, parameters too, and those in each round of loops; then each of these with
-  /// what loops add up. Each tensor lies in the first room that has place for it.
+  /// What is tried: nothing, optimizer state, parameters too, and those in each round of loops. Each tensor lies in the
+  /// first room that has place for it.
   std::vector<TensorPlaces> list() const;
+  /// Each of these with what loops add up in the room that is left; none where that has no place.
+  std::vector<TensorPlaces> listWithSums() const;
   /// Of `places` so many tensors that they take at most a part of its bytes, between 0 and 1: optimizer state before
   /// parameters, which are loaded more than once, the largest of each first, and then what every round loads and
   /// stores.

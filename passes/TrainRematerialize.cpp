@@ -101,6 +101,9 @@ private:
   /// The best of what may lie in `tensorRooms`, each tensor in the first that has place for it, if that can be better
   /// than `known`.
   std::optional<Trial> tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms, const std::optional<Trial> &known);
+  /// The best of `places`, and of parts of it where lanes take most of the time.
+  std::optional<Trial> search(ModuleOp given, const PlaceChoices &choices, ArrayRef<TensorPlaces> places,
+                              const std::optional<Trial> &known);
   /// Chooses the memory in which values wait and those in which parameters and optimizer state lie: where the step
   /// takes the least time so, or fits so alone.
   void choosePlaces();
@@ -236,8 +239,19 @@ bool TrainRematerialize::isHeldByLanes(const Trial &trial, const PlaceChoices &c
 std::optional<TrainRematerialize::Trial> TrainRematerialize::tryAll(ModuleOp given, ArrayRef<OffloadRoom> tensorRooms,
                                                                     const std::optional<Trial> &known) {
   const PlaceChoices choices(given, tensorRooms);
+  std::optional<Trial> best = search(given, choices, choices.list(), known);
+  if (best && best->isPlain)
+    return best;
+  // On their own, so that no plan without them is missed.
+  std::optional<Trial> sums = search(given, choices, choices.listWithSums(), best ? best : known);
+  return sums && (!best || sums->isBetterThan(*best)) ? sums : best;
+}
+
+std::optional<TrainRematerialize::Trial> TrainRematerialize::search(ModuleOp given, const PlaceChoices &choices,
+                                                                    ArrayRef<TensorPlaces> places,
+                                                                    const std::optional<Trial> &known) {
   std::optional<Trial> best;
-  for (const TensorPlaces &tried : choices.list()) {
+  for (const TensorPlaces &tried : places) {
     if (best && best->isPlain)
       return best;
     if (known && known->seconds && choices.countLeastSeconds(tried) >= *known->seconds)

@@ -121,6 +121,8 @@ class Loader {
 public:
   Loader(func::FuncOp step, const TensorPlaces &places);
   void load(BlockArgument argument, RankedTensorType type);
+  /// Lets rounds of loops load what the step has stored of `made`, where they would load an argument.
+  void loadInRounds(Block &block, Value made, Value stored, RankedTensorType type);
   /// Whether the step begins with the updates of the one before it (TrainDeferUpdates).
   bool isDeferred() const { return deferred; }
 
@@ -150,7 +152,11 @@ Loader::Loader(func::FuncOp step, const TensorPlaces &places)
     if (!facts || !places.spaces.contains(facts->name))
       continue;
     llvm::SmallDenseSet<Operation *> loops;
-    for (Operation *user : argument.getUsers())
+    SmallVector<Operation *> users(argument.getUsers());
+    if (const int result = findUpdate(step, *facts); deferred && result >= 0)
+      llvm::append_range(
+          users, StepStorage::getRoot(step.getBody().front().getTerminator()->getOperand(unsigned(result))).getUsers());
+    for (Operation *user : users)
       for (Operation *loop = user->getParentOp(); loop != step; loop = loop->getParentOp())
         if (isa<RepeatInterface>(loop))
           loops.insert(loop);
@@ -175,6 +181,10 @@ SmallVector<OpOperand *> Loader::enter(Block &block, Value from, RankedTensorTyp
 
 void Loader::load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses) {
   loadForReaders(block, argument, type, enter(block, argument, type, uses));
+}
+
+void Loader::loadInRounds(Block &block, Value made, Value stored, RankedTensorType type) {
+  enter(block, stored, type, llvm::map_to_vector(made.getUses(), [](OpOperand &use) { return &use; }));
 }
 
 void Loader::load(BlockArgument argument, RankedTensorType type) {
@@ -238,8 +248,10 @@ static void moveElsewhere(func::FuncOp step, BlockArgument argument, const Bindi
     Value made = StepStorage::getRoot(returned.get());
     auto store = train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get());
     returned.set(store.getResult());
-    if (!facts.pending && made.getType() == type && loader.isDeferred())
+    if (!facts.pending && made.getType() == type && loader.isDeferred()) {
+      loader.loadInRounds(block, made, store.getResult(), type);
       loadAgain(block, made, store, type);
+    }
     results[unsigned(result)] = moved;
   }
   step.setType(FunctionType::get(step.getContext(), inputs, results));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Portfolio/OffloadBaselines.h"
 #include "lowtide/Solve/Searches/Blocks.h"
+#include "lowtide/Solve/Searches/Eviction.h"
 
 #include <algorithm>
 #include <utility>
@@ -57,32 +58,39 @@ OffloadBaselines::OffloadBaselines(const StepGraph &graph, const FittedSchedule 
   }
 }
 
-std::optional<FittedSchedule> OffloadBaselines::makePlan(const std::vector<char> &isStored, const char *method) const {
-  std::vector<std::vector<uint32_t>> loadsBefore(whole.schedule.size());
-  for (size_t i = 0; i < waiting.size(); ++i)
+std::vector<uint32_t> OffloadBaselines::insertLoads(const std::vector<char> &isStored, Schedule &schedule) const {
+  std::vector<std::vector<uint32_t>> waitingUntil(whole.schedule.size());
+  for (uint32_t i = 0; i < waiting.size(); ++i)
     if (isStored[i])
-      loadsBefore[waiting[i].until].push_back(waiting[i].load);
-  FittedSchedule plan{{}, {}, method, whole.bodies};
+      waitingUntil[waiting[i].until].push_back(i);
+  std::vector<uint32_t> loadedAt(waiting.size(), none);
+  schedule.clear();
   for (uint32_t now = 0; now < whole.schedule.size(); ++now) {
-    plan.schedule.insert(plan.schedule.end(), loadsBefore[now].begin(), loadsBefore[now].end());
-    plan.schedule.push_back(whole.schedule[now]);
+    for (uint32_t i : waitingUntil[now]) {
+      loadedAt[i] = uint32_t(schedule.size());
+      schedule.push_back(waiting[i].load);
+    }
+    schedule.push_back(whole.schedule[now]);
   }
-  std::optional<Timeline> timeline = evaluate(plain, plan.schedule);
-  if (!timeline)
-    return std::nullopt;
-  plan.timeline = std::move(*timeline);
-  return plan;
+  return loadedAt;
 }
 
-std::vector<FittedSchedule> OffloadBaselines::listPlans(OffloadStrategy strategy, uint64_t budgetBytes) const {
-  const char *method = offloadStrategyNames[size_t(strategy)];
-  std::vector<FittedSchedule> plans;
+bool OffloadBaselines::fits(FittedSchedule &plan, uint64_t budgetBytes) const {
+  std::optional<Timeline> timeline = evaluate(plain, plan.schedule);
+  if (timeline)
+    plan.timeline = std::move(*timeline);
+  return timeline && plan.timeline.peakBytes <= budgetBytes;
+}
+
+void OffloadBaselines::forEachPlan(OffloadStrategy strategy, uint64_t budgetBytes,
+                                   const std::function<bool(const FittedSchedule &)> &isWanted,
+                                   const std::function<void(const FittedSchedule &)> &take) const {
+  FittedSchedule plan{{}, {}, offloadStrategyNames[size_t(strategy)], whole.bodies};
   auto add = [&](const std::vector<char> &isStored) {
-    std::optional<FittedSchedule> plan = makePlan(isStored, method);
-    const bool fits = plan && plan->timeline.peakBytes <= budgetBytes;
-    if (fits)
-      plans.push_back(std::move(*plan));
-    return fits;
+    insertLoads(isStored, plan.schedule);
+    // To count a plan takes longer than to see that it is too slow.
+    if (isWanted(plan) && fits(plan, budgetBytes))
+      take(plan);
   };
   std::vector<uint32_t> bySize(waiting.size());
   for (uint32_t i = 0; i < bySize.size(); ++i)
@@ -98,16 +106,15 @@ std::vector<FittedSchedule> OffloadBaselines::listPlans(OffloadStrategy strategy
     add(std::vector<char>(waiting.size(), true));
     break;
   case OffloadStrategy::StoreLargest: {
-    std::vector<char> isStored(waiting.size(), true);
-    if (!add(isStored))
+    const std::vector<uint32_t> loadedAt = insertLoads(std::vector<char>(waiting.size(), true), plan.schedule);
+    if (!fits(plan, budgetBytes))
       break;
-    for (uint32_t i : bySize) {
-      isStored[i] = false;
-      if (add(isStored))
-        plans.erase(plans.begin());
-      else
-        isStored[i] = true;
-    }
+    std::vector<uint32_t> smallestFirst;
+    for (uint32_t i : bySize)
+      smallestFirst.push_back(loadedAt[i]);
+    dropRecomputationsAt(plain, budgetBytes, smallestFirst, plan.schedule, plan.timeline);
+    if (isWanted(plan))
+      take(plan);
     break;
   }
   case OffloadStrategy::StoreLayers:
@@ -137,7 +144,6 @@ std::vector<FittedSchedule> OffloadBaselines::listPlans(OffloadStrategy strategy
     break;
   }
   }
-  return plans;
 }
 
 std::optional<PackedPlan> OffloadBaselines::find(OffloadStrategy strategy, uint64_t budgetBytes,
@@ -148,13 +154,16 @@ std::optional<PackedPlan> OffloadBaselines::find(OffloadStrategy strategy, uint6
     return best;
   // Where buffers do not pack, fewer bytes alive are asked for.
   for (unsigned tries = 3, less = 0; tries && !best; --tries, less = 2 * less + 1)
-    for (const FittedSchedule &plan : listPlans(strategy, budgetBytes - budgetBytes / 256 * less)) {
-      if (isWorse(boundLaneSeconds(graph, plan)) || !fitsRooms(graph, plan, roomBytes))
-        continue;
-      if (std::optional<PackedPlan> found =
-              findPrefetched(graph, plan, budgetBytes, packing, best ? best->plan.timeline.seconds : mostSeconds))
-        best = std::move(found);
-    }
+    forEachPlan(
+        strategy, budgetBytes - budgetBytes / 256 * less,
+        [&](const FittedSchedule &plan) { return !isWorse(boundLaneSeconds(graph, plan)); },
+        [&](const FittedSchedule &plan) {
+          if (!fitsRooms(graph, plan, roomBytes))
+            return;
+          if (std::optional<PackedPlan> found =
+                  findPrefetched(graph, plan, budgetBytes, packing, best ? best->plan.timeline.seconds : mostSeconds))
+            best = std::move(found);
+        });
   return best;
 }
 

@@ -31,18 +31,27 @@ public:
     live.assign(timeline.live);
   }
 
-  /// Tries every recomputation once, best first; what is left of the schedule.
-  Schedule run() {
+  /// The positions of all recomputations, best first.
+  std::vector<uint32_t> listCandidates() const {
     std::vector<std::pair<double, uint32_t>> candidates;
     for (uint32_t now = 0; now < schedule.size(); ++now)
       if (!isFirst[now])
         candidates.push_back({-graph.at(schedule[now]).seconds, now});
     std::sort(candidates.begin(), candidates.end());
-    for (auto [seconds, position] : candidates) {
+    std::vector<uint32_t> positions;
+    for (auto [seconds, position] : candidates)
+      positions.push_back(position);
+    return positions;
+  }
+
+  /// Tries recomputations once, in the given order; what is left of the schedule. Unless `triesAll`, those are left
+  /// that fit only by bytes that are handed on.
+  Schedule run(std::span<const uint32_t> positions, bool triesAll) {
+    for (uint32_t position : positions) {
       if (isGone[position])
         continue;
       findGroup(position);
-      if (!isMadeBefore() || !mayFit())
+      if (!isMadeBefore() || (!triesAll && !mayFit()))
         continue;
       remove();
       if (live.highest() <= budget)
@@ -406,6 +415,17 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
   timeline = std::move(*result);
 }
 
+/// Makes what is left of a schedule the schedule, where something is gone and it fits.
+static void take(Schedule rest, uint64_t budget, Schedule &schedule, Timeline &timeline, Walk &walk) {
+  if (rest.size() == schedule.size())
+    return;
+  std::optional<Timeline> counted = walk.evaluate(rest);
+  if (!counted || counted->peakBytes > budget)
+    return;
+  timeline = std::move(*counted);
+  schedule = std::move(rest);
+}
+
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
   if (!timeline.recomputed)
     return;
@@ -417,12 +437,16 @@ void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &
                         Walk &walk) {
   if (!timeline.recomputed)
     return;
-  if (Schedule rest = DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(); rest.size() < schedule.size())
-    if (std::optional<Timeline> counted = walk.evaluate(rest); counted && counted->peakBytes <= budgetBytes) {
-      timeline = std::move(*counted);
-      schedule = std::move(rest);
-    }
+  DropRedundantRemat search(graph, budgetBytes, schedule, timeline);
+  take(search.run(search.listCandidates(), /*triesAll=*/false), budgetBytes, schedule, timeline, walk);
   joinParts(graph, budgetBytes, schedule, timeline, walk);
+}
+
+void dropRecomputationsAt(const StepGraph &graph, uint64_t budgetBytes, std::span<const uint32_t> positions,
+                          Schedule &schedule, Timeline &timeline) {
+  Walk walk(graph);
+  take(DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(positions, /*triesAll=*/true), budgetBytes,
+       schedule, timeline, walk);
 }
 
 } // namespace lowtide::solve

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomSteps.h"
+#include "lowtide/Solve/Portfolio/Offload.h"
 #include "lowtide/Solve/Searches/Eviction.h"
 #include <gtest/gtest.h>
 
@@ -91,6 +92,52 @@ TEST(DropRedundantRemat, DropsWhatAPlainSearchDrops) {
   EXPECT_GT(dropped, 200u);
   // What is not tried because only bytes that are handed on would make room differs.
   EXPECT_GE(equal, thinned * 9 / 10);
+}
+
+TEST(DropRedundantRemat, DropsGivenLoadsAsCountingEachScheduleDoes) {
+  std::mt19937_64 random(5);
+  unsigned dropped = 0, left = 0;
+  for (unsigned i = 0; i < 200; ++i) {
+    SCOPED_TRACE(i);
+    StepGraph graph = i % 4 ? randomStep(random, 10 + random() % 20) : chainStep(10 + i / 4, 4096);
+    graph.memories = {{{1, 64}, {1, 64}}};
+    addLoads(graph, 1);
+    const StepGraph offload = listOffloadGraphs(graph).back();
+    const Schedule order = originalSchedule(offload);
+    const uint64_t low = findLowerBound(offload).bytes, high = evaluate(offload, order)->peakBytes;
+    const std::optional<Schedule> start = evictUnder(offload, order, low + (high - low) / 3, {0, 0, 1});
+    if (!start)
+      continue;
+    std::vector<uint32_t> loads;
+    for (uint32_t now = 0; now < start->size(); ++now)
+      if (offload.at((*start)[now]).kind == StepOperation::Kind::Loads)
+        loads.push_back(now);
+    std::shuffle(loads.begin(), loads.end(), random);
+    const uint64_t budget = low + (high - low) / 2;
+    Schedule schedule = *start;
+    Timeline timeline = *evaluate(offload, schedule);
+    dropRecomputationsAt(offload, budget, loads, schedule, timeline);
+    // The same by counting whole schedules.
+    std::vector<char> isGone(start->size(), false);
+    auto listRest = [&] {
+      Schedule rest;
+      for (uint32_t now = 0; now < start->size(); ++now)
+        if (!isGone[now])
+          rest.push_back((*start)[now]);
+      return rest;
+    };
+    for (uint32_t load : loads) {
+      isGone[load] = true;
+      const std::optional<Timeline> without = evaluate(offload, listRest());
+      isGone[load] = without && without->peakBytes <= budget;
+    }
+    EXPECT_EQ(schedule, listRest());
+    EXPECT_EQ(timeline.live, evaluate(offload, schedule)->live);
+    dropped += start->size() - schedule.size();
+    left += loads.size() - (start->size() - schedule.size());
+  }
+  EXPECT_GT(dropped, 200u);
+  EXPECT_GT(left, 200u);
 }
 
 // A whole operation runs again for a part that runs after it. What both make stood in for the part once, though it goes

@@ -9,6 +9,7 @@
 #include "lowtide/Solve/Portfolio/Offload.h"
 
 #include <array>
+#include <functional>
 
 namespace lowtide::solve {
 
@@ -51,9 +52,15 @@ private:
     uint32_t layer;
   };
 
-  /// The order with some of `waiting` stored.
-  std::optional<FittedSchedule> makePlan(const std::vector<char> &isStored, const char *method) const;
-  std::vector<FittedSchedule> listPlans(OffloadStrategy strategy, uint64_t budgetBytes) const;
+  /// Makes `schedule` the order with some of `waiting` stored; where in it each of these is loaded.
+  std::vector<uint32_t> insertLoads(const std::vector<char> &isStored, Schedule &schedule) const;
+  /// Counts a plan's schedule; whether it is valid and stays within the budget.
+  bool fits(FittedSchedule &plan, uint64_t budgetBytes) const;
+  /// Calls `take` with the plans of a strategy within the budget. Of one that `isWanted` refuses, asked with its
+  /// schedule alone, nothing is counted.
+  void forEachPlan(OffloadStrategy strategy, uint64_t budgetBytes,
+                   const std::function<bool(const FittedSchedule &)> &isWanted,
+                   const std::function<void(const FittedSchedule &)> &take) const;
 
   const StepGraph &graph;
   /// Its loops as plain operations.

@@ -31,4 +31,10 @@ std::optional<Schedule> evictUnder(const StepGraph &graph, std::span<const uint3
 /// the schedule, before and after.
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline);
 
+/// The same for the recomputations and loads at `positions` of the schedule alone, in the order in which they are
+/// given; what fits without one is found exactly. Each takes time by what changes without it and the logarithm of the
+/// schedule's length.
+void dropRecomputationsAt(const StepGraph &graph, uint64_t budgetBytes, std::span<const uint32_t> positions,
+                          Schedule &schedule, Timeline &timeline);
+
 } // namespace lowtide::solve

@@ -96,7 +96,8 @@ private:
       return leastBytes < other.leastBytes;
     }
   };
-  Trial tryPlaces(ModuleOp given, const TensorPlaces &places);
+  /// Fits the module with tensors there. `best`: a trial that is kept where this one is slower, or does not fit.
+  Trial tryPlaces(ModuleOp given, const TensorPlaces &places, const std::optional<Trial> &best);
   static bool isHeldByLanes(const Trial &trial, const PlaceChoices &choices);
   /// The best of what may lie in `tensorRooms`, each tensor in the first that has place for it, if that can be better
   /// than `known`.
@@ -142,8 +143,10 @@ private:
   } totals;
   /// The entries have to be fitted once more, each with all that copies of any of them pass through; they are.
   bool isStagingWhole = false, countsWholeStaging = false;
-  /// What is fitted is tried, not kept.
+  /// What is fitted is tried, not kept. Where another trial takes so many seconds, only what can be as fast is
+  /// searched, and no refusal says how much it lacks.
   bool isTrial = false;
+  double secondsToBeat = INFINITY;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
   /// The other memories; values wait in the second where the first has no room. None: everything is on the device.
@@ -208,7 +211,8 @@ void TrainRematerialize::restore(ModuleOp given) {
   getOperation().getBodyRegion().takeBody(given.getBodyRegion());
 }
 
-TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const TensorPlaces &places) {
+TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const TensorPlaces &places,
+                                                        const std::optional<Trial> &best) {
   ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
   const DictionaryAttr attributes = getOperation()->getAttrDictionary();
   OwningOpRef<ModuleOp> moved = given.clone();
@@ -216,6 +220,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Te
   restore(*moved);
   Trial trial{rooms, places};
   isTrial = true;
+  secondsToBeat = best ? best->seconds.value_or(INFINITY) : INFINITY;
   if (succeeded(fitAll())) {
     trial.seconds = totals.seconds;
     trial.isPlain = totals.extraSeconds <= 0 && places.sums.empty();
@@ -227,6 +232,7 @@ TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const Te
     trial.leastBytes = refused->smallestBytes;
   }
   isTrial = false;
+  secondsToBeat = INFINITY;
   getOperation()->setAttrs(attributes);
   return trial;
 }
@@ -256,13 +262,13 @@ std::optional<TrainRematerialize::Trial> TrainRematerialize::search(ModuleOp giv
       return best;
     if (known && known->seconds && choices.countLeastSeconds(tried) >= *known->seconds)
       continue;
-    if (Trial trial = tryPlaces(given, tried); !best || trial.isBetterThan(*best))
+    if (Trial trial = tryPlaces(given, tried, best); !best || trial.isBetterThan(*best))
       best = std::move(trial);
   }
   if (!best)
     return best;
   auto tryInstead = [&](const TensorPlaces &places) {
-    Trial other = tryPlaces(given, places);
+    Trial other = tryPlaces(given, places, best);
     const bool isTaken = !best->isBetterThan(other);
     if (isTaken)
       best = std::move(other);
@@ -508,10 +514,17 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
       return failure();
     entries.push_back({step, std::move(*problem), nullptr});
   }
+  double leastSeconds = 0;
   for (PosedEntry &entry : entries) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
+    leastSeconds += solve::boundLaneSeconds(entry.solved->graph, entry.solved->front.getLargest());
+  }
+  // Sums are exact but for a few bits.
+  if (leastSeconds * (1 - 1e-9) > secondsToBeat)
+    return failure();
+  for (PosedEntry &entry : entries) {
     for (const OtherMemory &memory : costs.memories)
       entry.spaces.push_back(memory.space);
     if (!rooms.empty() && rematStrategy == "fit")
@@ -533,6 +546,9 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   for (const OffloadRoom &room : rooms)
     getOperation()->setAttr(OffloadRoom::getBudgetAttrName(room.memory.space),
                             builder.getI64IntegerAttr(int64_t(room.bytes)));
+  const bool isRefusalRead = secondsToBeat == INFINITY;
+  if (bytes < statics.sum() && !isRefusalRead)
+    return failure();
   if (bytes < statics.sum()) {
     if (!rooms.empty())
       shareStaging(entries, 0);
@@ -551,6 +567,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     else
       refused.push_back(&entry);
   }
+  if (!refused.empty() && !isRefusalRead)
+    return failure();
   if (!refused.empty()) {
     EntryStaging::setSmallest(entries);
     // What helps the entry that needs the most helps all.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace lowtide::solve {
@@ -276,9 +277,15 @@ StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint
   auto producerOf = [&](const Stay &stay) { return uint32_t(offload.values[stay.value].producer); };
   for (const Stay &stay : stays)
     longest[producerOf(stay)] = std::max(longest[producerOf(stay)], stay.end - stay.begin);
-  std::stable_sort(stays.begin(), stays.end(), [&](const Stay &a, const Stay &b) {
-    return std::pair(longest[producerOf(a)], producerOf(a)) < std::pair(longest[producerOf(b)], producerOf(b));
-  });
+  // Those of one operation stay in their order.
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> order;
+  for (uint32_t i = 0; i < stays.size(); ++i)
+    order.emplace_back(longest[producerOf(stays[i])], producerOf(stays[i]), i);
+  std::sort(order.begin(), order.end());
+  std::vector<Stay> shortestFirst;
+  for (auto [length, producer, number] : order)
+    shortestFirst.push_back(stays[number]);
+  stays = std::move(shortestFirst);
   // More of them never take less.
   size_t few = 0, many = stays.size();
   while (few < many) {

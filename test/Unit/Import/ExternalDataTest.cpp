@@ -36,17 +36,21 @@ protected:
       file.put(static_cast<char>(i));
   }
 
-  /// Reads `w`; returns its bytes, or the messages with exit code in front.
-  std::string read(std::vector<std::pair<std::string, std::string>> entries) {
-    auto model = makeLinear();
-    auto *tensor = model.mutable_graph()->mutable_initializer(0);
-    tensor->clear_float_data();
-    tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
-    for (auto &[key, value] : entries) {
-      auto *entry = tensor->add_external_data();
+  /// Says that the tensor's data lie in another file.
+  static void moveOut(::onnx::TensorProto &tensor, const std::vector<std::pair<std::string, std::string>> &entries) {
+    tensor.clear_float_data();
+    tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+    for (const auto &[key, value] : entries) {
+      auto *entry = tensor.add_external_data();
       entry->set_key(key);
       entry->set_value(value);
     }
+  }
+
+  /// Reads `w`; returns its bytes, or the messages with exit code in front.
+  std::string read(std::vector<std::pair<std::string, std::string>> entries) {
+    auto model = makeLinear();
+    moveOut(*model.mutable_graph()->mutable_initializer(0), entries);
     RecordingContext recording;
     OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
     std::string bytes = model.SerializeAsString();
@@ -113,16 +117,9 @@ TEST_F(ExternalData, TellsOfTies) {
     data.write(reinterpret_cast<const char *>(rows), sizeof(rows));
     data.write(reinterpret_cast<const char *>(columns), sizeof(columns));
     data.close();
-    for (int i : {0, 1}) {
-      auto *tensor = model.mutable_graph()->mutable_initializer(i);
-      tensor->clear_float_data();
-      tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
-      for (auto [key, value] : {std::pair("location", "w.bin"), {"offset", i ? "24" : "0"}, {"length", "24"}}) {
-        auto *entry = tensor->add_external_data();
-        entry->set_key(key);
-        entry->set_value(value);
-      }
-    }
+    for (int i : {0, 1})
+      moveOut(*model.mutable_graph()->mutable_initializer(i),
+              {{"location", "w.bin"}, {"offset", i ? "24" : "0"}, {"length", "24"}});
     RecordingContext recording;
     OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
     std::string bytes = model.SerializeAsString();

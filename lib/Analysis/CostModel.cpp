@@ -29,9 +29,10 @@ solve::Lane lowtide::getLane(const TargetInfo &target, StringRef from, StringRef
                       far = getLane(getDefaultTarget(), from, to);
     return {near.latencySeconds + far.latencySeconds, 1 / (1 / near.bytesPerSecond + 1 / far.bytesPerSecond)};
   }
-  if (std::optional<TargetInfo> usual = findTarget(target.isGpu() ? "cuda" : "cpu"))
-    if (std::optional<solve::Lane> lane = findLink(*usual, from, to))
-      return *lane;
+  // Not this machine's row: a plan does not depend on where it is made.
+  const TargetInfo usual = target.isGpu() ? *findTarget("cuda") : getDefaultTarget();
+  if (std::optional<solve::Lane> lane = findLink(usual, from, to))
+    return *lane;
   return {target.launchSeconds, target.bytesPerSecond};
 }
 

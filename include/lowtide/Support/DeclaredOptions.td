@@ -337,8 +337,8 @@ def LossHeadChunksOption : DeclaredOption<"loss-head-chunks", Text, "auto",
 
 let Group = "target" in {
 def TargetOption : DeclaredOption<"target", Text, "cpu",
-  "cpu: this machine, cpu:x86-64-v3: any with AVX2, cpu:x86-64-v4, cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
-  "sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; cuda-emulated, "
+  "cpu: this machine, cpu:x86-64-v3: any with AVX2, cpu:x86-64-v4, cuda[:sm_90], and cuda: with sm_80, sm_86, "
+  "sm_87, sm_88, sm_89, sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; cuda-emulated, "
   "reference", "readBy<describeUnknownTarget>"> {
   let Stage = "plan";
   let Passes = ["train-set-target"];

@@ -1,6 +1,6 @@
 //===- NarrowGemm.cpp - matrix products of 16-bit operands -----------------===//
 //
-// The register tile of Tile.h is fed with f32: both operands are widened while they are packed. Sums stay in an f32
+// The register tile of Tile.h is fed with f32: A is widened as it is stored, B while it is packed. Sums stay in an f32
 // block on the stack over all of k and are rounded once, when they are written:
 //
 //   for each block of rows × columns (a task):

@@ -235,14 +235,15 @@ std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &n
   size_t args = text.find("](args");
   if (args == StringRef::npos)
     return names;
+  const bool isBiasFirst = node.op_type() == "Gemm" && text.take_front(args).ends_with("aten.addmm.default");
   text = text.drop_front(args);
-  while (true) {
-    size_t at = text.find('%');
-    if (at == StringRef::npos)
-      return names;
+  for (size_t at; (at = text.find('%')) != StringRef::npos;) {
     text = text.drop_front(at + 1);
     names.push_back(text.take_while([](char c) { return isAlnum(c) || c == '_'; }).str());
   }
+  if (isBiasFirst && names.size() == 3)
+    std::rotate(names.begin(), names.begin() + 1, names.end());
+  return names;
 }
 
 /// Operands of the operation `name` that the node was exported from, as text, those that have their defaults left out

@@ -112,7 +112,7 @@ llvm::StringRef findProgramResult(const ::onnx::NodeProto &node);
 std::optional<int64_t> findProgramUsers(const ::onnx::NodeProto &node);
 
 /// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
-/// `pkg.torch.onnx.fx_node`.
+/// `pkg.torch.onnx.fx_node`; of a sum that became one node with a product (`addmm`), in the node's order.
 std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
 /// Which dimensions the `aten.index` or `aten.index_put` that the node was exported from has an index for; those after
 /// the last one have none. nullopt: the node was exported from something else, or nothing is known.

@@ -113,6 +113,23 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
               Not(HasSubstr(said)));
 }
 
+TEST(Meaning, ABiasThatASumReadsFirstIsRead) {
+  // `addmm(bias, x, w)`, which is Gemm(x, w, bias): the weight is what the sum reads last.
+  auto say = [](const std::string &weight) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] image) => (float[3,2] y) <float[2,2] permute = {1, 2, 3, 4}, float[2] b = {1, 2}> {
+        y = Gemm(image, permute, b)
+      })");
+    setSignature(model, {"w", "b"});
+    setFoldedFrom(model, "permute", "['w']");
+    setOperation(model, 0, "y", 1, "addmm.default", "%p_b, %x, " + weight);
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("%permute"), Not(HasSubstr("what the program calls")));
+  EXPECT_THAT(say("%amax"), HasSubstr("what the program calls amax"));
+}
+
 TEST(Meaning, OneValueIsDetachedByEachName) {
   // d * d of d = (u / v).detach(): the quotient of two values is no step of the product that reads one name twice.
   ModelProto model = parseModel(R"(

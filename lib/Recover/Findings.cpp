@@ -223,6 +223,10 @@ static constexpr Row rows[] = {
     {FindingKind::DetachLost, "detach-lost", Certainty::Assumed,
      "the program detaches values, and the file does not tell which they are: gradients flow through {names}",
      "export with optimize=False"},
+    {FindingKind::DetachPerhapsAlias, "detach-perhaps-alias", Certainty::Assumed,
+     "the program's operations were decomposed (run_decompositions), which makes an alias of what the program "
+     "detaches, and of x[...]: gradients flow through {names}",
+     "export the program as it was before run_decompositions(), or the module"},
     {FindingKind::DetachedApart, "detached-apart", Certainty::Assumed,
      "the program computes {names} like values after a detach that the exporter removed, and the two were merged: it "
      "is taken not to be detached there, and in a difference of two values, to detach the other",

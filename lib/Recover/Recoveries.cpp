@@ -7,6 +7,7 @@
 
 #include "Recoveries.h"
 
+#include "Aliases.h"
 #include "Angles.h"
 #include "CosineBounds.h"
 #include "Detached.h"
@@ -217,6 +218,11 @@ static const Recovery operations[] = {
      "`detach` of the tensor, where each of them reads one value",
      {},
      FindingKind::DetachLost},
+    {finds<findAliases>,
+     "readers that name a value `alias`, in a program whose operations were decomposed",
+     "",
+     {},
+     FindingKind::DetachPerhapsAlias},
     {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
      "no notes; `h + (q − h)` or `q + h − h`, one of the two made of the other, or q without a gradient",

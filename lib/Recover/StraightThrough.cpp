@@ -36,9 +36,7 @@ static bool isMadeOf(const Makers &makers, StringRef value, StringRef source) {
   return false;
 }
 
-/// Whether no gradient flows through `value`: it is rounded, a sign, a row of zeros and a one, or chosen among
-/// constants.
-static bool isFlat(const ValueIndex &values, StringRef value) {
+bool lowtide::isFlat(const ValueIndex &values, StringRef value) {
   const NodeProto *node = values.find(value);
   if (!node)
     return false;

@@ -28,11 +28,12 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   eval     the TorchScript exporter, in inference form, to the logits; the loss is added by --loss
   dynamo   the current exporter, with the loss
   plain    the same with optimize=False (not among the default three)
+  decomposed   the same of an exported program after run_decompositions(), optimized
   preserve the TorchScript exporter, in the form that the module is in
   traced   the TorchScript exporter, of the module that torch.jit.trace made, in training form
   train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
   train-open, eval13-unfolded-inputs ...   with options: open first dimensions; do_constant_folding=False;
-           keep_initializers_as_inputs=True; external (dynamo, plain), data in a second file
+           keep_initializers_as_inputs=True; external (dynamo, plain, decomposed), data in a second file
 
   holds            everything agrees
   warns            something differs, and the import warned
@@ -64,7 +65,7 @@ options:
   --list              print the cases
 """
 STATES = ("holds", "warns", "refused", "silently wrong", "other forms", "crash", "no end", "export failed")
-EXPORTS = ("train", "eval", "dynamo", "plain", "preserve", "traced")
+EXPORTS = ("train", "eval", "dynamo", "plain", "decomposed", "preserve", "traced")
 OPTIONS = ("open", "unfolded", "inputs", "external")
 CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "ort2", "ort3", "fused", "onnxscript", "extract", "convert", "newest", "down", "merge", "float16", "inferred", "external")
 REFUSALS = range(1, 9)

@@ -92,6 +92,7 @@ enum class FindingKind : uint8_t {
   AttentionDropoutLost,
   BlockModeUnknown,
   DetachLost,
+  DetachPerhapsAlias,
   DetachedApart,
   SelfDifferences,
   StraightThrough,

@@ -113,6 +113,33 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
               Not(HasSubstr(said)));
 }
 
+TEST(Meaning, AnAliasOfADecomposedProgramMayBeADetach) {
+  // `mse(a, b.detach())` after run_decompositions(), as the exporter's optimizer leaves it.
+  auto say = [](const std::string &product, const std::string &operands, const std::string &other = "b",
+                const std::string &reader = "Sub") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}, float[2,2] v = {1, 2, 3, 5}> {
+        a = MatMul(x, w)
+        b = MatMul(x, v)
+        y = )" + reader + "(a, " + other +
+                                  R"()
+      })");
+    setSignature(model, {"w", "v"});
+    setOperation(model, 0, "a", 1, product, "%x, %p_w");
+    setOperation(model, 1, "b", 1, product, "%x, %p_v");
+    setOperation(model, 2, "y", 1, "sub.Tensor", operands);
+    return importModel(model).messages;
+  };
+  const std::string said = "operations were decomposed (run_decompositions), which makes an alias";
+  EXPECT_THAT(say("mm.default", "%a, %alias"), HasSubstr(said));
+  EXPECT_THAT(say("mm.default", "%a, %alias_1"), HasSubstr("gradients flow through alias_1"));
+  // A program that was not decomposed keeps its `detach`; a reader without an alias; an alias of what is not trained.
+  EXPECT_THAT(say("linear.default", "%a, %alias"), Not(HasSubstr(said)));
+  EXPECT_THAT(say("mm.default", "%a, %b"), Not(HasSubstr(said)));
+  EXPECT_THAT(say("mm.default", "%a, %alias", "x"), Not(HasSubstr(said)));
+}
+
 TEST(Meaning, ABiasThatASumReadsFirstIsRead) {
   // `addmm(bias, x, w)`, which is Gemm(x, w, bias): the weight is what the sum reads last.
   auto say = [](const std::string &weight) {

@@ -87,13 +87,18 @@ def export(case, body, feeds, path, how, torch):
         feeds = dict(list(feeds.items())[:-1])
     module = shell_of(case, body, torch, with_loss=not to_logits).train(how != "eval")
     shared = dict(input_names=list(feeds), output_names=outputs, keep_initializers_as_inputs="inputs" in options)
-    if "open" in options and how in ("dynamo", "plain"):
+    if "open" in options and how in ("dynamo", "plain", "decomposed"):
         shared["dynamic_shapes"] = tuple({0: torch.export.Dim.AUTO} if value.dim() else None for value in feeds.values())
     elif "open" in options:
         shared["dynamic_axes"] = {name: {0: f"rows_of_{name}"} for name, value in feeds.items() if value.dim()}
-    if how in ("dynamo", "plain"):
+    if how in ("dynamo", "plain", "decomposed"):
         shared |= dict(opset_version=int(opset)) if opset else {}
-        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data="external" in options, verbose=False, **shared)
+        given = tuple(feeds.values())
+        if how == "decomposed":
+            shapes = {"dynamic_shapes": {f"{'abcde'[i]}": shape for i, shape in enumerate(shared["dynamic_shapes"])}} if "open" in options else {}
+            module, given = torch.export.export(module, given, **shapes).run_decompositions(), ()
+            shared.pop("dynamic_shapes", None)
+        torch.onnx.export(module, given, str(path), dynamo=True, optimize=how != "plain", external_data="external" in options, verbose=False, **shared)
     else:
         modes = torch.onnx.TrainingMode
         mode = dict(eval=modes.EVAL, train=modes.TRAINING, preserve=modes.PRESERVE, traced=modes.TRAINING)[how]

@@ -328,7 +328,12 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
             viewed.push_back(source);
       if (info.name == info.tensor)
         continue;
-      if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
+      const bool turns = turnsDimensions(fact.tensor->name()) || llvm::any_of(fact.foldedFrom, turnsDimensions);
+      if (auto [whole, piece] = StringRef(info.name).split('@');
+          !piece.empty() && turns && info.dims.size() > 1 && info.transposed.empty()) {
+        if (!llvm::is_contained(viewed, whole))
+          viewed.push_back(whole);
+      } else if (!info.transposed.empty() && !findFoldedOrder(fact, signature) && assumeFoldedOrder(fact))
         exchanged.push_back(info.name);
       else if ((isIndexed(fact) || (isSliced(fact) && info.certainty != Certainty::Assumed)) && !info.sourceRows &&
                !StringRef(info.name).contains('@'))

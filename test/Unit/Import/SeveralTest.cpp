@@ -118,3 +118,21 @@ TEST(Several, PenaltiesOnProductsAreComputed) {
   EXPECT_THAT(make("4.2137", squares), HasSubstr("is in the file twice"));
   EXPECT_THAT(make("3.95625", squares + ", 'erf'"), HasSubstr("is in the file twice"));
 }
+
+TEST(Several, PartsThatWereTurnedAreSaid) {
+  // `linear(x, w[:2]) + linear(x, w[2:])`, decomposed: the halves are in the file as products read them.
+  auto make = [](const std::string &first, const std::string &second) {
+    ModelProto model = parseModel(
+        "<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,3] x) => (float[2,2] y) <float[3,2] " + first +
+        " = {1, 2, 3, 4, 5, 6}, float[3,2] " + second + " = {7, 8, 9, 10, 11, 12}> { a = MatMul(x, " + first +
+        ") b = MatMul(x, " + second + ") y = Add(a, b) }");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, first, "['slice_1', 'w']");
+    setFoldedFrom(model, second, "['slice_2', 'w']");
+    return classify(model);
+  };
+  Classified turned = make("permute", "permute_1");
+  EXPECT_THAT(turned.names(InitializerRole::Parameter), ElementsAre("w@permute", "w@permute_1")) << turned.messages;
+  EXPECT_THAT(turned.messages, HasSubstr("their own is not; they are trained alike, and saved so: w"));
+  EXPECT_THAT(make("slice_1", "slice_2").messages, Not(HasSubstr("saved so")));
+}

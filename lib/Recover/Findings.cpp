@@ -78,6 +78,10 @@ static constexpr Row rows[] = {
      "onnxruntime joined weights and biases of queries, keys and values; they are trained as one tensor, by another "
      "name and in another order: the same for optimizers that treat each element by itself: {names}",
      "compile the exporter's own file: the fusion is not needed"},
+    {FindingKind::ChannelsLast, "channels-last", Certainty::Inferred,
+     "onnxruntime moved the channels of convolutions' weights to the end; they are trained so, by another name and in "
+     "another order: the same for optimizers that treat each element by itself: {names}",
+     "compile the exporter's own file: the fusion is not needed"},
     // What names and values leave open.
     {FindingKind::LayersApart, "layers-apart", Certainty::Assumed,
      "layers that began with equal weights were merged by the exporter; they are trained apart: {names}",

@@ -150,18 +150,29 @@ static Names findOwnFunctions(GraphProto &graph) {
   return found;
 }
 
-/// Weights and biases of queries, keys and values that onnxruntime's fusions joined and gave names of their own.
-static Names findJoinedProjections(GraphProto &graph) {
-  llvm::StringSet<> joined;
+/// Float tensors that operators `ops` of onnxruntime read and that `isOf` takes for those its fusions made.
+static Names findFused(const GraphProto &graph, llvm::ArrayRef<llvm::StringRef> ops,
+                       bool (*isOf)(llvm::StringRef name)) {
+  llvm::StringSet<> read;
   for (const ::onnx::NodeProto &node : graph.node())
-    if (node.domain() == "com.microsoft" && (node.op_type() == "Attention" || node.op_type() == "MultiHeadAttention"))
-      joined.insert(node.input().begin(), node.input().end());
+    if (node.domain() == "com.microsoft" && llvm::is_contained(ops, node.op_type()))
+      read.insert(node.input().begin(), node.input().end());
   Names found;
   for (const ::onnx::TensorProto &tensor : graph.initializer())
-    if (llvm::StringRef name = tensor.name();
-        joined.contains(name) && (name.ends_with("qkv_weight") || name.ends_with("qkv_bias")) && !name.contains('.'))
+    if (llvm::StringRef name = tensor.name(); read.contains(name) && !name.contains('.') && isOf(name))
       found.push_back(tensor.name());
   return found;
+}
+
+/// Weights and biases of queries, keys and values that onnxruntime's fusions joined and gave names of their own.
+static Names findJoinedProjections(GraphProto &graph) {
+  return findFused(graph, {"Attention", "MultiHeadAttention"},
+                   [](llvm::StringRef name) { return name.ends_with("qkv_weight") || name.ends_with("qkv_bias"); });
+}
+
+/// Weights of convolutions whose channels onnxruntime moved to the end.
+static Names findChannelsLast(GraphProto &graph) {
+  return findFused(graph, {"NhwcConv"}, [](llvm::StringRef name) { return name.ends_with("_weight_NHWC"); });
 }
 
 /// What the program detaches, one step after the other of a chain that was merged.
@@ -234,6 +245,7 @@ static const Recovery operations[] = {
      "",
      {},
      FindingKind::ProjectionsJoined},
+    {finds<findChannelsLast>, "`com.microsoft.NhwcConv` with `…_weight_NHWC`", "", {}, FindingKind::ChannelsLast},
     {finds<findNegativePositions>,
      "no notes; positions of several dimensions added up, negative ones among them",
      "",

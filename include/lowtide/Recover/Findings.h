@@ -50,6 +50,7 @@ enum class FindingKind : uint8_t {
   NormsFolded,
   NormsPerhapsFolded,
   ProjectionsJoined,
+  ChannelsLast,
   // What names and values leave open.
   LayersApart,
   LayersTied,

@@ -548,3 +548,18 @@ TEST(Meaning, FunctionsThatExportersWriteApartAtZero) {
   // Choices of the program's own.
   EXPECT_EQ(countOf("where.self", "Where"), 3);
 }
+
+TEST(Meaning, ChannelsThatWereMovedToTheEndAreSaid) {
+  auto make = [](const std::string &name) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
+      g (float[1,2,2,1] x) => (float[1,2,2,2] y) <float[2,1,1,1] )" +
+                                  name + R"( = {1, 2}> {
+        y = com.microsoft.NhwcConv(x, )" +
+                                  name + R"()
+      })");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(make("NhwcConv_0_weight_NHWC"), HasSubstr("moved the channels of convolutions' weights to the end"));
+  EXPECT_THAT(make("kernel"), Not(HasSubstr("channels")));
+}

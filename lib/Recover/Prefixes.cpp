@@ -73,6 +73,12 @@ static void forEachNode(GraphProto &graph, function_ref<void(NodeProto &)> visit
   }
 }
 
+/// `w_merged` of `w_merged_0`, as Optimum calls what two models of a decoder have in common; empty for other names.
+static StringRef findMerged(StringRef name) {
+  auto [stem, number] = name.rsplit('_');
+  return stem.ends_with("_merged") && !number.empty() && all_of(number, isDigit) ? stem : StringRef();
+}
+
 StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
   std::set<std::string> prefixes;
   for (const NodeProto &node : graph.node())
@@ -81,8 +87,11 @@ StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
                                findOfOldExporter(node.name(), output, node.op_type())})
         if (!prefix.empty())
           prefixes.insert(prefix.str());
+  const bool isMerged = !graph.initializer().empty() && all_of(graph.initializer(), [](const auto &tensor) {
+    return !findMerged(tensor.name()).empty();
+  });
   StringMap<std::string> originals;
-  if (prefixes.empty())
+  if (prefixes.empty() && !isMerged)
     return originals;
 
   // The longest one that fits: `net_encoder_` before `net_`.
@@ -90,7 +99,8 @@ StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
     for (const std::string &prefix : reverse(prefixes))
       if (StringRef rest = name; rest.consume_front(prefix) && !rest.empty())
         return rest;
-    return name;
+    StringRef stem = isMerged ? findMerged(name) : StringRef();
+    return stem.consume_back("_merged") && !stem.empty() ? stem : name;
   };
   StringSet<> taken, kept;
   for (const auto *values : {&graph.input(), &graph.output()})

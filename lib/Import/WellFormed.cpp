@@ -289,6 +289,20 @@ void GraphChecker::reportUndefined(const NodeProto &node, StringRef name, const 
         "nodes must be listed in topological order");
 }
 
+/// Whether the operator's newest version has the attribute, and this value by default: versions before did the same.
+/// ONNX's converter, through which PyTorch's current exporter writes opsets below 18, leaves such attributes.
+static bool isDefaultOfNewest(const NodeProto &node, const AttributeProto &attribute) {
+  const ::onnx::OpSchema *newest = ::onnx::OpSchemaRegistry::Schema(node.op_type(), node.domain());
+  if (!newest)
+    return false;
+  auto known = newest->attributes().find(attribute.name());
+  if (known == newest->attributes().end())
+    return false;
+  AttributeProto plain = attribute;
+  plain.clear_doc_string();
+  return plain.SerializeAsString() == known->second.default_value.SerializeAsString();
+}
+
 void GraphChecker::checkAttributes(const NodeProto &node, const ::onnx::OpSchema *schema, unsigned depth) {
   StringSet<> names;
   for (const AttributeProto &attribute : node.attribute()) {
@@ -303,9 +317,10 @@ void GraphChecker::checkAttributes(const NodeProto &node, const ::onnx::OpSchema
       complain(" refers to a function's attribute outside of any function");
     if (schema) {
       auto known = schema->attributes().find(attribute.name());
-      if (known == schema->attributes().end())
-        complain(" is not one of its operator's");
-      else if (known->second.type != attribute.type())
+      if (known == schema->attributes().end()) {
+        if (!isDefaultOfNewest(node, attribute))
+          complain(" is not one of its operator's");
+      } else if (known->second.type != attribute.type())
         complain(" has type " + AttributeProto::AttributeType_Name(attribute.type()) + ", its operator expects " +
                  AttributeProto::AttributeType_Name(known->second.type));
     }

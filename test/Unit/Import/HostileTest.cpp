@@ -182,6 +182,11 @@ const BadModel badModels[] = {
      [](ModelProto &m) { addNode(m.mutable_graph(), "Relu", {"y"}, {"z", "zz"}); }},
     {"UnknownAttribute", FailureKind::BadInput, "is not one of its operator's",
      [](ModelProto &m) { addInt(m.mutable_graph()->mutable_node(0), "speed", 11); }},
+    {"AttributeOfALaterVersion", FailureKind::BadInput, "is not one of its operator's",
+     [](ModelProto &m) {
+       m.mutable_opset_import(0)->set_version(17);
+       addInt(addNode(m.mutable_graph(), "ReduceMean", {"y"}, {"z"}), "noop_with_empty_axes", 1);
+     }},
     {"AttributeOfWrongType", FailureKind::BadInput, "its operator expects",
      [](ModelProto &m) { addInt(addNode(m.mutable_graph(), "Transpose", {"y"}, {"z"}), "perm", 1); }},
     {"AttributeMissing", FailureKind::BadInput, "lacks attribute 'to'",
@@ -405,4 +410,13 @@ TEST(ImportedText, RoundTrips) {
     ASSERT_TRUE(parsed) << printed << recording.messages;
     EXPECT_EQ(print(*parsed), printed);
   }
+}
+
+TEST(Hostile, ADefaultOfALaterVersionIsRead) {
+  // As ONNX's converter leaves it in opsets below 18; another value means another operation (above).
+  ModelProto model = makeLinear();
+  model.mutable_opset_import(0)->set_version(17);
+  addInt(addNode(model.mutable_graph(), "ReduceMean", {"y"}, {"z"}), "noop_with_empty_axes", 0);
+  Outcome outcome = importModel(model);
+  EXPECT_EQ(outcome.failure, FailureKind::None) << outcome.messages;
 }

@@ -165,6 +165,16 @@ bool areEqual(LegalizeContext &context, Value a, Value b) {
   return x == y || (constant && constant == LegalizeContext::constantOf(y));
 }
 
+/// `numbers` with the gradient of x, where `isInside`, as torch.fake_quantize has it.
+Expr moveWith(NodeView &n, Expr numbers, Expr x, Expr isInside) {
+  if (n.context.noteOnce("QuantizeLinear"))
+    emitWarning(n.getLoc()) << "what is quantized while the step runs trains as through torch.fake_quantize: its "
+                               "gradient is that of the number which was quantized, zero where the code was out of "
+                               "range; scales and zero points are not trained";
+  Expr moves = nn::select(isInside, x - nn::detach(x), x.like(0.0));
+  return nn::detach(numbers) + nn::cast(moves, numbers.elementType());
+}
+
 /// `numbers`, which DequantizeLinear `n` made of codes, with the gradient that torch.fake_quantize gives them: that of
 /// what was quantized, where its code is within the bounds. Codes of the file have none.
 LogicalResult passGradient(NodeView &n, Expr &numbers) {
@@ -189,12 +199,7 @@ LogicalResult passGradient(NodeView &n, Expr &numbers) {
     return failure();
   auto [lowest, highest] = rangeOf(rounded->type);
   Expr x = quantize.in(0), bounded = clampTo(rounded->numbers, std::max(low, lowest), std::min(high, highest));
-  Expr moves = nn::select(nn::equal(bounded, rounded->numbers), x - nn::detach(x), x.like(0.0));
-  numbers = nn::detach(numbers) + nn::cast(moves, numbers.elementType());
-  if (n.context.noteOnce("QuantizeLinear"))
-    emitWarning(n.getLoc()) << "what is quantized while the step runs trains as through torch.fake_quantize: its "
-                               "gradient is that of the number which was quantized, zero where the code was out of "
-                               "range; scales and zero points are not trained";
+  numbers = moveWith(n, numbers, x, nn::equal(bounded, rounded->numbers));
   return success();
 }
 
@@ -218,6 +223,43 @@ LogicalResult dequantizeLinear(NodeView &n) {
   if (failed(passGradient(n, numbers)))
     return failure();
   n.set(0, numbers);
+  return success();
+}
+
+/// Quant of QONNX, which brevitas writes: x, scale, zero point and bits, the last three spread over x. Bounded before
+/// it is rounded (qonnx, int_quant).
+LogicalResult quant(NodeView &n) {
+  if (failed(n.need(4)))
+    return failure();
+  Expr x = n.in(0);
+  for (unsigned i : {0, 1, 2})
+    if (!isa<FloatType>(n.in(i).elementType()))
+      return n.refuse("numbers or scales that are integers");
+  const std::optional<SmallVector<double>> widths = n.constantFloats(3);
+  if (!widths || widths->empty() || !llvm::all_equal(*widths))
+    return n.refuse("a number of bits that is computed from data, or differs from element to element");
+  const double bits = widths->front();
+  const bool isSigned = n.attr("signed", 1) != 0, isNarrow = n.attr("narrow", 0) != 0;
+  if (bits != std::floor(bits) || bits < (isSigned || isNarrow ? 2 : 1) || bits > 24)
+    return n.refuse("codes of " + Twine(bits == std::floor(bits) ? std::to_string(int64_t(bits)) : "half") +
+                    " bits, other than 2 to 24");
+  const std::string rounding = StringRef(n.attrString("rounding_mode", "ROUND")).upper();
+  if (rounding != "ROUND" && rounding != "HALF_EVEN")
+    return n.refuse("rounding_mode " + rounding + ", other than ROUND");
+  auto spread = [&](unsigned i) -> Expr {
+    FailureOr<Shape> shape = broadcastShapes(n.in(i).shape(), x.shape());
+    return succeeded(shape) && ArrayRef(*shape) == x.shape()
+               ? nn::broadcastTo(nn::cast(n.in(i), x.elementType()), x.shape())
+               : Expr();
+  };
+  Expr scale = spread(1), zero = spread(2);
+  if (!scale || !zero)
+    return n.reject("its scale and zero point do not fit what it quantizes");
+  const double steps = std::ldexp(1.0, int(bits)), least = isSigned ? -steps / 2 : 0;
+  Expr code = x / scale + zero;
+  // Without a sign, narrow takes a code away at the top.
+  Expr bounded = clampTo(code, least + (isSigned && isNarrow), least + steps - 1 - (!isSigned && isNarrow));
+  n.set(0, moveWith(n, (nn::round(bounded) - zero) * scale, x, nn::equal(bounded, code)));
   return success();
 }
 
@@ -376,6 +418,9 @@ void lowtide::addQuantizedRules(RuleTable &t) {
     t.add((domain + "QuantizeLinear").str(), quantizeLinear);
     t.add((domain + "DequantizeLinear").str(), dequantizeLinear);
   }
+  for (StringRef domain : {"qonnx.custom_op.general.", "onnx.brevitas.", "finn.custom_op.general."})
+    for (StringRef name : {"Quant", "IntQuant"})
+      t.add((domain + name).str(), quant);
   t.add("com.microsoft.MatMulNBits", matMulNBits);
   t.add("com.microsoft.MatMulBnb4", matMulBnb4);
   t.add("com.microsoft.GatherBlockQuantized", gatherBlockQuantized);

@@ -48,7 +48,7 @@ static bool isSetting(const InitializerUse &use) {
       .Case("RotaryEmbedding", use.operand > 0)                                          // tables of angles
       .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, use.operand == 2) // weights of classes
       .Case("Range", true)
-      .Cases({"QuantizeLinear", "DequantizeLinear"}, use.operand > 0)
+      .Cases({"QuantizeLinear", "DequantizeLinear", "Quant", "IntQuant"}, use.operand > 0)
       // Scales and zero points; a bias is trained.
       .Cases({"MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}, use.operand == 2 || use.operand == 3)
       .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}, true)

@@ -77,3 +77,30 @@ module @fake {
 // REFUSED: error: {{.*}}there is not one scale for every block of 4 elements of axis 0
 // REFUSED: error: {{.*}}weights and scales are not those of 8 × 64 codes in blocks of 32
 // REFUSED: error: {{.*}}codes of 3 bits
+
+// -----
+
+// Quant of QONNX is fake quantization, too: bounded before it is rounded, in [-7, 7] of four narrow bits.
+// CHECK-LABEL: module @qonnx
+// CHECK: func.func @forward(%arg0: tensor<4xf32>
+// CHECK-DAG: nn.constant dense<-7.000000e+00>
+// CHECK-DAG: nn.constant dense<7.000000e+00>
+// CHECK: %[[ROUND:.*]] = nn.round
+// CHECK: nn.mul
+// CHECK: %[[INSIDE:.*]] = nn.compare eq {{.*}} : tensor<4xf32> -> tensor<4xi1>
+// CHECK: nn.gather {{.*}} {untrained_row = 0 : i64}
+// CHECK: %[[STILL:.*]] = nn.reshape
+// CHECK: %[[MOVED:.*]] = nn.sub %arg0, %[[STILL]]
+// CHECK: nn.select %[[INSIDE]], %[[MOVED]]
+module @qonnx {
+  func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+    %s = onnx.constant dense<0.5> : tensor<f32>
+    %z = onnx.constant dense<0.0> : tensor<f32>
+    %bits = onnx.constant dense<4.0> : tensor<f32>
+    %0 = onnx.node "Quant"(%x, %s, %z, %bits) {attrs = {narrow = 1 : i64, rounding_mode = "ROUND", signed = 1 : i64}, domain = "qonnx.custom_op.general", outputs = ["y"], version = 2 : i64} : (tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> !onnx.value
+    return %0 : !onnx.value
+  }
+}
+
+// REFUSED: error: {{.*}}a number of bits that is computed from data, or differs from element to element
+// REFUSED: error: {{.*}}rounding_mode FLOOR, other than ROUND

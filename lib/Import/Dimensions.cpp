@@ -105,12 +105,22 @@ void DimBinding::solve() {
                    "bind it itself: --dim " + symbol + "=" + Twine(solution.range->first));
         break;
       }
+      // As of a decoder's cache: its positions are those before and those that are read.
+      llvm::StringMap<int64_t> empty = symbols;
+      empty[symbol] = 0;
+      const bool wouldBeEmpty = expression.evaluate(empty) == equation.size;
       std::string nearest;
       for (auto [value, size] : solution.nearest)
         nearest += (nearest.empty() ? "" : ", ") + std::to_string(value) + " with " + symbol.str() + "=" +
                    std::to_string(size);
-      usageError(what + " cannot be " + Twine(equation.size) + ": no whole " + quoteName(symbol) + " makes it so",
-                 nearest.empty() ? "" : "possible are " + nearest);
+      if (wouldBeEmpty)
+        usageError(what + " cannot be " + Twine(equation.size) + ": " + quoteName(symbol) +
+                       " would be 0, and no dimension is empty",
+                   "export the model without what has this dimension (a decoder without its cache)" +
+                       (nearest.empty() ? "" : "; possible are " + nearest));
+      else
+        usageError(what + " cannot be " + Twine(equation.size) + ": no whole " + quoteName(symbol) + " makes it so",
+                   nearest.empty() ? "" : "possible are " + nearest);
       break;
     }
   }

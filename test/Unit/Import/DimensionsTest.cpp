@@ -80,6 +80,13 @@ TEST(Dimensions, ImpossibleSizesAreRefusedByName) {
   EXPECT_THAT(bind({"2*h", "h"}, {{"2*h", 1129}}),
               HasSubstr("--dim: dimension '2*h' cannot be 1129: no whole 'h' makes it "
                         "so\nnote: possible are 1128 with h=564, 1130 with h=565"));
+  // A cache of no positions: the file's other inputs are as long as cache and text together.
+  EXPECT_THAT(
+      bind({"past + s", "s"}, {{"past + s", 6}, {"s", 6}}),
+      HasSubstr("dimension 'past + s' cannot be 6: 'past' would be 0, and no dimension is empty\nnote: export the "
+                "model without what has this dimension (a decoder without its cache); possible are 7 with "
+                "past=1"));
+  EXPECT_THAT(bind({"past + s", "s"}, {{"past + s", 5}, {"s", 6}}), HasSubstr("no whole 'past' makes it so"));
   EXPECT_THAT(bind({"s - 1"}, {{"s", 1}}), HasSubstr("input 'x': dimension 's - 1' is 0 with s=1"));
   EXPECT_THAT(bind({"h/2"}, {{"h", 5}}), HasSubstr("dimension 'h/2' is no whole number with h=5"));
   EXPECT_THAT(bind({"2*h", "h"}, {{"2*h", 8}, {"h", 5}}),

@@ -1,10 +1,11 @@
-//===- Claims.cpp - parameters that a file holds twice ---------------------------===//
+//===- Claims.cpp - parameters that a file holds twice, or not for certain --------===//
 
 #include "Classifier.h"
 
 #include "lowtide/OnnxModel/NodeNames.h"
 
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -55,4 +56,21 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
       return failure();
     }
   return success();
+}
+
+void lowtide::reportManyClaims(ModelView &file, const TensorFacts &fact, const std::optional<std::string> &module,
+                               ArrayRef<const SignatureEntry *> entries) {
+  const std::string &tensor = fact.tensor->name();
+  const std::string names =
+      llvm::join(llvm::map_range(entries, [](const SignatureEntry *entry) { return entry->target; }), ", ");
+  const bool isNoteless = isInventedName(tensor) && fact.foldedFrom.empty();
+  file.getReport().errorAt(
+      FailureKind::Unsupported, tensor,
+      "initializer " + quoteName(tensor) + " is read in module " + quoteName(module.value_or("?")) +
+          " and could be any of " + names + " there: " +
+          (isNoteless ? "the exporter evaluated it, and a cleaner removed the note of what it was evaluated from"
+                      : "the exporter merged tensors of equal value"),
+      isNoteless ? "compile the exporter's own file, or export with optimize=False"
+                 : "say which: --rename " + tensor + "@" + module.value_or("") + "=" + entries.front()->target +
+                       ", or export with optimize=False");
 }

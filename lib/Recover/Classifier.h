@@ -66,6 +66,10 @@ bool areDisjointPieces(const ModelView &file, llvm::ArrayRef<const TensorFacts *
 llvm::LogicalResult checkClaims(ModelView &file, const Signature &signature, const RoleChoices &choices,
                                 std::vector<InitializerInfo> &infos);
 
+/// Reports an error: the tensor could be any of the entries of a module that it is read in.
+void reportManyClaims(ModelView &file, const TensorFacts &fact, const std::optional<std::string> &module,
+                      llvm::ArrayRef<const SignatureEntry *> entries);
+
 /// Refuses a parameter that the file holds by itself and that the exporter joined with others as well.
 llvm::LogicalResult checkJoined(ModelView &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
                                 llvm::ArrayRef<InitializerInfo> infos);

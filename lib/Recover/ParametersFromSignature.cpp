@@ -225,16 +225,17 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   // reads another entry reads another parameter, which began with the same values.
   bool readsOther =
       !operands.empty() && !ownIsThere && own && !isRewritten(*use.node) && fact.getNumElements() <= largestMerged;
-  // Otherwise, values that differ cannot be equal by accident: such a tensor is shared on
-  // purpose. Where no data are at hand, matrices are taken to differ: they are
-  // drawn at random, vectors start as ones or zeros.
-  // Without a claim of its own, and without a note of where it came from, a tensor may still be the evaluated form of
-  // what its operation reads.
+  // Otherwise, values that differ cannot be equal by accident: such a tensor is shared on purpose. Where no data are at
+  // hand, matrices are taken to differ: they are drawn at random, vectors start as ones or zeros. Without a claim of
+  // its own, and without a note of where it came from, a tensor may still be the evaluated form of what its operation
+  // reads.
   if (!readsOther && !isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
       (own || !fact.foldedFrom.empty() || isRewritten(*use.node)))
     return own;
-  // A tensor of one element without a claim is a number of the graph.
-  if (!own && fact.getNumElements() == 1)
+  // A tensor of one element without a claim is a number of the graph, and one of whole numbers no parameter.
+  auto isTrained = [](Entry entry) { return entry->kind == SignatureEntry::Parameter; };
+  const bool isShape = !isFloatType(fact.tensor->data_type()) && llvm::all_of(candidates, isTrained);
+  if (!own && (isShape || fact.getNumElements() == 1))
     return own;
 
   auto narrow = [&](StringRef leaf) {
@@ -256,15 +257,7 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
       return own;
     return candidates[0];
   }
-  std::string names;
-  for (Entry entry : candidates)
-    names += (names.empty() ? "" : ", ") + entry->target;
-  file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
-                           "initializer " + quoteName(fact.tensor->name()) + " is read in module " +
-                               quoteName(module.value_or("?")) + " and could be any of " + names +
-                               " there: the exporter merged tensors of equal value",
-                           "say which: --rename " + fact.tensor->name() + "@" + module.value_or("") + "=" +
-                               candidates[0]->target + ", or export with optimize=False");
+  reportManyClaims(file, fact, module, candidates);
   return failure();
 }
 

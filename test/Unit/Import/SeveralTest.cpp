@@ -136,3 +136,25 @@ TEST(Several, PartsThatWereTurnedAreSaid) {
   EXPECT_THAT(turned.messages, HasSubstr("their own is not; they are trained alike, and saved so: w"));
   EXPECT_THAT(make("slice_1", "slice_2").messages, Not(HasSubstr("saved so")));
 }
+
+TEST(Several, WhatACleanerTookTheNoteOfIsSaid) {
+  // A group norm in steps: the shape is no parameter, and the scale was evaluated of one of the two.
+  auto make = [](bool isNoted) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2,1] y) <int64[3] val_13 = {0, 2, -1}, float[2,1] val_30 = {1, 1}> {
+        r = Reshape(x, val_13)
+        y = Mul(r, val_30)
+      })");
+    setSignature(model, {"g.weight", "g.bias"});
+    for (int node : {0, 1})
+      setOrigin(model, node, "g", "%x, %p_g_weight, %p_g_bias");
+    if (isNoted)
+      setFoldedFrom(model, "val_30", "['g.weight', 'val_29']");
+    return classify(model).messages;
+  };
+  EXPECT_THAT(make(false), HasSubstr("'val_30' is read in module 'g' and could be any of g.weight, g.bias there: the "
+                                     "exporter evaluated it, and a cleaner removed the note"));
+  EXPECT_THAT(make(false), Not(HasSubstr("val_13")));
+  EXPECT_THAT(make(true), Not(HasSubstr("could be any of")));
+}

@@ -3,9 +3,11 @@
 #include "Classifier.h"
 
 #include "lowtide/OnnxModel/NodeNames.h"
+#include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -73,4 +75,28 @@ void lowtide::reportManyClaims(ModelView &file, const TensorFacts &fact, const s
       isNoteless ? "compile the exporter's own file, or export with optimize=False"
                  : "say which: --rename " + tensor + "@" + module.value_or("") + "=" + entries.front()->target +
                        ", or export with optimize=False");
+}
+
+void lowtide::reportUnnoted(ModelView &file, ArrayRef<TensorFacts> facts, ArrayRef<InitializerInfo> infos) {
+  llvm::StringSet<> constants;
+  for (const InitializerInfo &info : infos)
+    if (info.role == InitializerRole::Constant && info.reason.is(RoleReason::Unlisted))
+      constants.insert(info.tensor);
+  std::vector<std::string> names;
+  for (const TensorFacts &fact : facts) {
+    const std::string &name = fact.tensor->name();
+    if (!constants.contains(name) || !isInventedName(name) || !isFloatType(fact.tensor->data_type()) ||
+        fact.getNumElements() < 2 || llvm::all_of(fact.uses, isSetting))
+      continue;
+    // Without data, matrices are taken to differ.
+    if (!isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2))
+      names.push_back(name);
+  }
+  if (!names.empty())
+    file.getReport().add({FindingKind::EvaluatedNotTrained,
+                          names.front(),
+                          names,
+                          {{"number", std::to_string(names.size())},
+                           {"export with do_constant_folding=False",
+                            "compile the exporter's own file, or export with optimize=False"}}});
 }

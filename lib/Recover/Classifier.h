@@ -17,6 +17,8 @@ bool fillsBias(const ModelView &file, const TensorFacts &facts);
 /// What a module calls the tensor that an operator reads as operand `operand`:
 /// `weight`, `bias`, `running_mean` …; empty where the operator does not tell.
 llvm::StringRef operandLeaf(const ::onnx::NodeProto &node, int operand);
+/// An operand that configures its operator: a bound, a scale list, a fill value.
+bool isSetting(const InitializerUse &use);
 /// Operand is a running statistic that the step updates.
 bool isRunningStatistic(const InitializerUse &use);
 /// Operand stands for a weight that the norm does not have: ones or zeros, as its running statistics began.
@@ -69,6 +71,10 @@ llvm::LogicalResult checkClaims(ModelView &file, const Signature &signature, con
 /// Reports an error: the tensor could be any of the entries of a module that it is read in.
 void reportManyClaims(ModelView &file, const TensorFacts &fact, const std::optional<std::string> &module,
                       llvm::ArrayRef<const SignatureEntry *> entries);
+
+/// Warns about tensors that the exporter evaluated, of numbers that differ, and that no note relates to the program: a
+/// tool removed the notes of values alone. They are constants.
+void reportUnnoted(ModelView &file, llvm::ArrayRef<TensorFacts> facts, llvm::ArrayRef<InitializerInfo> infos);
 
 /// Refuses a parameter that the file holds by itself and that the exporter joined with others as well.
 llvm::LogicalResult checkJoined(ModelView &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,

@@ -33,8 +33,7 @@ using namespace lowtide;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// An operand that configures its operator: a bound, a scale list, a fill value.
-static bool isSetting(const InitializerUse &use) {
+bool lowtide::isSetting(const InitializerUse &use) {
   // A loss that onnxruntime wrote out: its other operands are weights of classes.
   StringRef value = use.node->output_size() ? StringRef(use.node->output(0)) : "";
   if (value.starts_with("_inlfunc_") && value.contains("Loss"))

@@ -583,6 +583,7 @@ LogicalResult SignatureClassifier::run() {
   if (failed(checkBlindUses()))
     return failure();
   separatePieces();
+  reportUnnoted(file, facts, infos);
   return success(succeeded(checkClaims(file, signature, choices, infos)) &&
                  succeeded(checkJoined(file, signature, facts, infos)));
 }

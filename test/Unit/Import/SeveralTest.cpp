@@ -158,3 +158,21 @@ TEST(Several, WhatACleanerTookTheNoteOfIsSaid) {
   EXPECT_THAT(make(false), Not(HasSubstr("val_13")));
   EXPECT_THAT(make(true), Not(HasSubstr("could be any of")));
 }
+
+TEST(Several, EvaluatedTensorsWithoutANoteAreSaid) {
+  // Of a transposed weight that is tied to an embedding: a tool removed value_info, and the notes with it.
+  auto make = [](const std::string &values, bool isNoted) {
+    ModelProto model =
+        parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,2] x, int64[2] i) => (float[2,2] y) "
+                   "<float[2,2] e = {1, 2, 3, 4}, float[2,2] val_34 = {" +
+                   values + "}> { h = Gather(e, i) s = Add(h, x) y = MatMul(s, val_34) }");
+    setSignature(model, {"e"});
+    if (isNoted)
+      setFoldedFrom(model, "val_34", "['arange', 'val_1']");
+    return classify(model).messages;
+  };
+  EXPECT_THAT(make("1, 3, 2, 5", false), HasSubstr("perhaps from parameters; they are not trained: val_34"));
+  // One number throughout is one of the program; what was made of constants is noted so.
+  EXPECT_THAT(make("2, 2, 2, 2", false), Not(HasSubstr("not trained")));
+  EXPECT_THAT(make("1, 3, 2, 5", true), Not(HasSubstr("not trained")));
+}

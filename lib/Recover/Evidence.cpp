@@ -137,9 +137,11 @@ std::optional<std::string> lowtide::findScope(StringRef name) {
     return std::nullopt;
   SmallVector<StringRef> parts;
   name.split(parts, '/');
-  // onnxruntime appends what it did: `/net/fc/MatMul/MatMulScaleFusion/`.
+  // onnxruntime appends what it did: `/net/fc/MatMul/MatMulScaleFusion/`, `/net/fc/MatMul/MatMulAddFusion`.
   if (parts.size() > 2 && parts.back().empty() && parts[parts.size() - 2].ends_with("Fusion"))
-    parts.pop_back_n(2);
+    parts.pop_back();
+  if (parts.size() > 1 && parts.back().ends_with("Fusion"))
+    parts.pop_back();
   parts.pop_back(); // the operator
   std::string path;
   StringRef previous;

@@ -470,3 +470,19 @@ TEST(Classification, NumbersOfScikitLearnsScalersAreNotTrained) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("coefficient", "intercepts"));
   EXPECT_THAT(result.messages, HasSubstr("they are not trained: Mu_Mulcst, Ad_Addcst1"));
 }
+
+TEST(Classification, NodesThatOnnxruntimeFusedAreOfTheirModules) {
+  // It appends what it did, in recent versions without a slash at the end; a module may be called so itself.
+  auto nameOf = [](const std::string &node) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[2,3] x) => (float[2,4] y) <float[3,4] "onnx::MatMul_9" = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, float[4] "o.bias" = {1, 2, 3, 4}> {
+        y = Gemm(x, "onnx::MatMul_9", "o.bias")
+      })");
+    model.mutable_graph()->mutable_node(0)->set_name(node);
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  for (const char *node : {"/o/MatMul/MatMulAddFusion", "/o/MatMul/MatMulAddFusion/", "/o/MatMul"})
+    EXPECT_THAT(nameOf(node), UnorderedElementsAre("o.weight", "o.bias")) << node;
+  EXPECT_THAT(nameOf("/headFusion/MatMul"), UnorderedElementsAre("headFusion.weight", "o.bias"));
+}

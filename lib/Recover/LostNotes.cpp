@@ -101,8 +101,11 @@ class NamedValues {
 public:
   /// `nodes`: who gives it, or who reads it.
   void add(StringRef value, StringRef nodes = "") {
+    std::string text = nodes.empty() ? value.str() : (value + " (" + nodes + ")").str();
+    if (is_contained(texts, text))
+      return;
     names.push_back(value.str());
-    texts.push_back(nodes.empty() ? value.str() : (value + " (" + nodes + ")").str());
+    texts.push_back(std::move(text));
   }
   void warn(Report &report, FindingKind kind) const {
     if (!names.empty())

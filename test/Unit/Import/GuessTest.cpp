@@ -486,3 +486,14 @@ TEST(Classification, NodesThatOnnxruntimeFusedAreOfTheirModules) {
     EXPECT_THAT(nameOf(node), UnorderedElementsAre("o.weight", "o.bias")) << node;
   EXPECT_THAT(nameOf("/headFusion/MatMul"), UnorderedElementsAre("headFusion.weight", "o.bias"));
 }
+
+TEST(Classification, RemovedDropoutIsNamedOnce) {
+  // onnxruntime leaves the types of both results of a `Dropout` that it removed.
+  Classified result = classify(parseModel(R"(<ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[2,3] x) => (float[2,3] y)
+      <float[3] "a.weight" = {1, 2, 3}, float[2,3] "/d/Dropout_output_0", bool[2,3] "/d/Dropout_output_1",
+       float[2,3] "/e/Dropout_output_0"> {
+      y = Mul(x, "a.weight")
+    })"));
+  EXPECT_THAT(result.messages, HasSubstr("trained without them: d, e"));
+}

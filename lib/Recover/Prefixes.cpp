@@ -7,6 +7,8 @@
 
 #include "Prefixes.h"
 
+#include "lowtide/Recover/Evidence.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -58,6 +60,22 @@ static StringRef findOfOldExporter(StringRef node, StringRef value, StringRef op
   return last.empty() || (last.consume_front("_") && !last.empty() && all_of(last, isDigit)) ? prefix : StringRef();
 }
 
+/// `net/` of `net/fc.weight`, where all initializers begin so and nodes are called as PyTorch's exporters call them:
+/// `onnx.compose` may rename initializers alone, and programs give no slashes.
+static StringRef findOfInitializers(const GraphProto &graph) {
+  const StringRef first = graph.initializer().empty() ? "" : StringRef(graph.initializer(0).name());
+  const StringRef prefix = first.take_front(first.find('/') + 1); // empty: there is none
+  const bool isOfPyTorch = any_of(graph.node(), [](const NodeProto &node) {
+    const StringRef name = node.name();
+    return namesItsValue(node) ||
+           (name.starts_with("/") && node.output_size() == 1 && node.output(0) == (name + "_output_0").str());
+  });
+  const bool isCommon = isOfPyTorch && prefix.size() > 1 && all_of(graph.initializer(), [&](const auto &tensor) {
+                          return StringRef(tensor.name()).starts_with(prefix);
+                        });
+  return isCommon ? prefix : StringRef();
+}
+
 /// Calls `visit` with each node of the graph and of those within.
 static void forEachNode(GraphProto &graph, function_ref<void(NodeProto &)> visitNode,
                         function_ref<void(GraphProto &)> visitGraph) {
@@ -87,6 +105,8 @@ StringMap<std::string> lowtide::removePrefixes(GraphProto &graph) {
                                findOfOldExporter(node.name(), output, node.op_type())})
         if (!prefix.empty())
           prefixes.insert(prefix.str());
+  if (const StringRef prefix = findOfInitializers(graph); !prefix.empty())
+    prefixes.insert(prefix.str());
   const bool isMerged = !graph.initializer().empty() && all_of(graph.initializer(), [](const auto &tensor) {
     return !findMerged(tensor.name()).empty();
   });

@@ -40,7 +40,9 @@ ForwardPart::ForwardPart(func::FuncOp step) {
       if (!loop)
         continue;
       need(loop->getOperand(argument.getArgNumber()));
-      if (unsigned sliced = loop.getNumSliced(); argument.getArgNumber() >= sliced)
+      // What follows is the same in every round.
+      if (const unsigned sliced = loop.getNumSliced();
+          argument.getArgNumber() >= sliced && argument.getArgNumber() - sliced < loop.getNumCarried())
         need(argument.getOwner()->getTerminator()->getOperand(argument.getArgNumber() - sliced));
       continue;
     }

@@ -511,10 +511,12 @@ def VerifyEquivalence : StepPass<"verify-equivalence", "::mlir::ModuleOp"> {
   let description = [{
     The proof that exact passes rest on: results of equal binding have equal value graphs. Kernels are transparent, order does
     not matter, recomputation does not matter; anything else does. With `rounds`, nor does it which loops over steps, in
-    loops or not, lay down the same rows: they are numbered round by round.
+    loops or not, lay down the same rows: they are numbered round by round. So are, with `parts`, loops over the parts of a
+    batch.
   }];
   let ownOptions = [
     Option<"rounds", "rounds", "bool", "false", "number the rounds of loops over steps one by one">,
+    Option<"parts", "parts", "bool", "false", "number the rounds of loops over parts of a batch one by one">,
     Option<"before", "before", "std::string", "\"before\"", "first function">,
     Option<"after", "after", "std::string", "\"after\"", "second function">,
   ];

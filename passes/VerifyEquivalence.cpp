@@ -28,8 +28,9 @@ public:
       return step;
     };
     func::FuncOp first = find(before), second = find(after);
+    const UnrolledLoops unrolled = parts ? UnrolledLoops::Parts : rounds ? UnrolledLoops::Steps : UnrolledLoops::None;
     if (!first || !second ||
-        failed(compareFingerprints(fingerprintStep(first, rounds), fingerprintStep(second, rounds), second,
+        failed(compareFingerprints(fingerprintStep(first, unrolled), fingerprintStep(second, unrolled), second,
                                    "the rewrite")))
       signalPassFailure();
   }

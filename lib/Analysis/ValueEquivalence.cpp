@@ -4,9 +4,8 @@
 // numbers for the block arguments. In the body of a loop the block arguments are symbols made of the loop's operands;
 // the results have numbers made of those and of what the body hands on.
 //
-// Where loops may be cut anew (`unrolls`), the rounds of a loop that names all it reads are numbered one after the
-// other. A value is then the list of its rows (dimension 0): whoever reads rows a to b reads those, whichever loops
-// laid them down, in whatever pieces.
+// Where loops may be cut anew (UnrolledLoops), their rounds are numbered one after the other. A value is then the list
+// of its rows (dimension 0): whoever reads rows a to b reads those, whichever loops laid them down, in whatever pieces.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ValueEquivalence.h"
@@ -28,7 +27,7 @@ namespace {
 /// Numbers values of one function.
 class Numbering {
 public:
-  Numbering(std::vector<ValueNode> &nodes, bool unrolls) : nodes(nodes), unrolls(unrolls) {}
+  Numbering(std::vector<ValueNode> &nodes, UnrolledLoops unrolled) : nodes(nodes), unrolled(unrolled) {}
 
   ValueNumber get(Value value) const { return numbers.lookup(value); }
   void set(Value value, ValueNumber number) { numbers[value] = number; }
@@ -61,6 +60,9 @@ private:
   void number(Operation &op);
   void numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key, DictionaryAttr attributes);
 
+  bool isUnrolled(Operation &loop) const {
+    return unrolled == (loop.hasTrait<OpTrait::IsIsolatedFromAbove>() ? UnrolledLoops::Steps : UnrolledLoops::Parts);
+  }
   using Rows = std::vector<ValueNumber>;
   void unroll(RepeatInterface loop);
   void numberView(Operation &op);
@@ -75,7 +77,7 @@ private:
   }
 
   std::vector<ValueNode> &nodes;
-  const bool unrolls;
+  const UnrolledLoops unrolled;
   /// Loops around what is numbered now whose rounds are numbered one by one: too many to be spoken of.
   unsigned depth = 0;
   llvm::DenseMap<Value, ValueNumber> numbers;
@@ -113,9 +115,9 @@ void Numbering::number(Operation &op) {
     set(op.getResult(0), get(op.getOperand(0)));
     return;
   }
-  if (unrolls && StepStorage::isView(&op) && op.getNumResults() == 1)
+  if (unrolled != UnrolledLoops::None && StepStorage::isView(&op) && op.getNumResults() == 1)
     return numberView(op);
-  if (auto loop = dyn_cast<RepeatInterface>(op); loop && unrolls && op.hasTrait<OpTrait::IsIsolatedFromAbove>())
+  if (auto loop = dyn_cast<RepeatInterface>(op); loop && isUnrolled(op))
     return unroll(loop);
   NamedAttrList kept(op.getAttrDictionary());
   kept.erase(recomputedAttrName);
@@ -284,9 +286,9 @@ void Numbering::unroll(RepeatInterface loop) {
   }
 }
 
-StepFingerprint lowtide::fingerprintStep(func::FuncOp step, bool unrolls) {
+StepFingerprint lowtide::fingerprintStep(func::FuncOp step, UnrolledLoops unrolled) {
   StepFingerprint fingerprint;
-  Numbering numbering(fingerprint.nodes, unrolls);
+  Numbering numbering(fingerprint.nodes, unrolled);
   Builder b(step.getContext());
   auto label = [&](Attribute binding, unsigned position) {
     return binding ? binding : Attribute(b.getI64IntegerAttr(position));
@@ -436,7 +438,8 @@ public:
     if (!isExact(pass))
       return;
     auto &kept = fingerprints[{pass, op}];
-    forEachStep(op, [&](func::FuncOp step) { kept[step.getSymName()] = fingerprintStep(step, isByRounds(pass)); });
+    forEachStep(op,
+                [&](func::FuncOp step) { kept[step.getSymName()] = fingerprintStep(step, getUnrolledLoops(pass)); });
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
@@ -449,8 +452,8 @@ public:
       auto before = kept->second.find(step.getSymName());
       if (before == kept->second.end())
         return;
-      if (failed(
-              compareFingerprints(before->second, fingerprintStep(step, isByRounds(pass)), step, pass->getArgument())))
+      if (failed(compareFingerprints(before->second, fingerprintStep(step, getUnrolledLoops(pass)), step,
+                                     pass->getArgument())))
         violated = true;
       kept->second.erase(before);
     });
@@ -469,12 +472,16 @@ private:
   static bool isExact(Pass *pass) {
     const PassInfo *info = PassInfo::lookup(pass->getArgument());
     StringRef summary = info ? info->getPassDescription() : StringRef();
-    return summary.ends_with("(exact)") || summary.starts_with("exact:") || isByRounds(pass);
+    return summary.ends_with("(exact)") || summary.starts_with("exact:") ||
+           getUnrolledLoops(pass) != UnrolledLoops::None;
   }
-  /// A pass that may cut loops anew.
-  static bool isByRounds(Pass *pass) {
+  /// Those that a pass may cut anew.
+  static UnrolledLoops getUnrolledLoops(Pass *pass) {
     const PassInfo *info = PassInfo::lookup(pass->getArgument());
-    return info && info->getPassDescription().ends_with("(exact, round by round)");
+    StringRef summary = info ? info->getPassDescription() : StringRef();
+    return summary.ends_with("(exact, round by round)") ? UnrolledLoops::Steps
+           : summary.ends_with("(exact, part by part)") ? UnrolledLoops::Parts
+                                                        : UnrolledLoops::None;
   }
   static void forEachStep(Operation *op, llvm::function_ref<void(func::FuncOp)> visit) {
     if (auto step = dyn_cast<func::FuncOp>(op)) {

@@ -44,11 +44,17 @@ struct StepFingerprint {
   std::vector<std::pair<ValueNumber, mlir::Attribute>> arguments;
 };
 
+/// Which loops are numbered round by round, in time that grows with the rounds, so that other loops which lay down the
+/// same rows have the same numbers.
+enum class UnrolledLoops : uint8_t {
+  None,
+  Steps, ///< those over the steps of a sequence: they name all that they read
+  Parts, ///< those over the parts of a batch
+};
+
 /// Numbers the results of `step`. Kernels are transparent: what counts is what they compute. Arguments are symbols:
-/// their binding, or their position where they have none. `unrolls`: loops that name all they read are numbered round
-/// by round, in time that grows with the rounds, so that other loops which lay down the same rows have the same
-/// numbers.
-StepFingerprint fingerprintStep(mlir::func::FuncOp step, bool unrolls = false);
+/// their binding, or their position where they have none.
+StepFingerprint fingerprintStep(mlir::func::FuncOp step, UnrolledLoops unrolled = UnrolledLoops::None);
 
 /// Succeeds if both have results of the same bindings with the same numbers; otherwise emits an error at each result
 /// that differs, naming `what` as the culprit, and notes at the first operation on either side whose value the other

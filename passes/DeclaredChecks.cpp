@@ -34,11 +34,11 @@ static std::string findDecayFault(const std::string &text) {
   return isDecay ? std::string() : "must lie between 0 and 1, as 0.999 does, not '" + text + "'";
 }
 
-static std::string findChunksFault(const std::string &text) {
+static std::string findCountFault(const std::string &text) {
   const bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))
     return std::string();
-  return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
+  return "must be auto, off or a positive number, not '" + text + "'";
 }
 
 static std::string findByteSizeFault(const std::string &text) {
@@ -205,7 +205,7 @@ static Checks fallbacks(MLIRContext &context) {
       [known = KnownOptimizers(context)](const std::string &text) { return findFallbackFault(text, known); })};
 }
 static Checks positive(MLIRContext &) { return {{Kind::Positive}}; }
-static Checks chunks(MLIRContext &) { return {byFunction(findChunksFault)}; }
+static Checks countOrAuto(MLIRContext &) { return {byFunction(findCountFault)}; }
 static Checks nonNegative(MLIRContext &) { return {{Kind::NonNegative}}; }
 static Checks rate(MLIRContext &) { return {{Kind::Rate}}; }
 static Checks decay(MLIRContext &) { return {byFunction(findDecayFault)}; }

@@ -388,6 +388,20 @@ def TrainRecomputeScans : StepPass<"train-recompute-scans", "::mlir::func::FuncO
   let statistics = [Statistic<"numRecomputed", "recomputed", "Rows that are no longer kept">];
 }
 
+def TrainDistributeLoops : StepPass<"train-distribute-loops", "::mlir::func::FuncOp"> {
+  let summary = "all parts of a batch pass a block of the model before the next (exact, part by part)";
+  let description = [{
+    A loop over the parts of a batch becomes one for each block of the model, forward and backward; the last block's is
+    both. A block reads at most one of `blocks` shares of the parameters, and ends where the fewest bytes cross. Its
+    derivative computes its forward part once more, from what entered it; that, and cotangents between blocks, are rows of
+    all parts. What is cheap and made of the batch, counters or small tensors runs wherever it is read. A loop with a
+    state that several blocks read stays whole, with a remark.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let ownOptions = [Option<"blocks", "blocks", "unsigned", "8", "Shares of the parameters">];
+  let statistics = [Statistic<"numBlocks", "blocks", "Blocks of loops that were cut">];
+}
+
 // --- code generation ---
 
 def NNDecompose : StepPass<"nn-decompose", "::mlir::func::FuncOp"> {

@@ -131,6 +131,14 @@ void lowtide::addRecomputedSteps(OpPassManager &passes, const FitStageOptions &o
   addCleanUp(passes);
 }
 
+void lowtide::addLoopBlocks(OpPassManager &passes, const FitStageOptions &options) {
+  if (!options.loopBlocks)
+    return;
+  auto distribute = takeFlags<TrainDistributeLoopsOptions>(options);
+  distribute.blocks = options.loopBlocks;
+  passes.addNestedPass<func::FuncOp>(createTrainDistributeLoops(distribute));
+}
+
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {
     auto widen = takeFlags<NNWidenOptions>(options);
@@ -154,6 +162,8 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms(options));
     passes.addPass(createCSEPass());
   }
+  // What is computed is decided: cut or not, loops have the same bits.
+  addLoopBlocks(passes, options);
   auto cluster = takeFlags<NNClusterOptions>(options);
   cluster.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));

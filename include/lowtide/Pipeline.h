@@ -34,6 +34,7 @@ struct FitStageOptions : OptionValues {
   bool partLossHeads = true; ///< large logits in chunks of rows
   int64_t headChunks = 0;    ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
   RecomputedSteps recomputedSteps = RecomputedSteps::None; ///< of segments of steps
+  unsigned loopBlocks = 0; ///< shares of the parameters by which loops over parts are cut into blocks; 0: they are not
   /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
   std::shared_ptr<solve::SolvedSteps> solved = nullptr;
 };
@@ -50,6 +51,8 @@ void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 void addLossHeads(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// Of that stage, what lets segments of steps compute what they would keep.
 void addRecomputedSteps(mlir::OpPassManager &passes, const FitStageOptions &options);
+/// Of that stage, what lets all parts of a batch pass a block of the model before the next.
+void addLoopBlocks(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// fitted → fitted: on a GPU, small kernels share launches. Elsewhere, and where nothing is fused, no pass.
 void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 

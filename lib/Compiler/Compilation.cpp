@@ -258,6 +258,8 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.partLossHeads = options.lossHeadChunks != "off";
   if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
     stage.headChunks = std::stol(options.lossHeadChunks);
+  if (options.microBatchBlocks != "auto" && options.microBatchBlocks != "off")
+    stage.loopBlocks = unsigned(std::stoul(options.microBatchBlocks));
   return stage;
 }
 

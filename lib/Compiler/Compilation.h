@@ -7,6 +7,7 @@
 
 #include "Diagnostics.h"
 #include "FitOffload.h"
+#include "StepForm.h"
 #include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Compiler/Compiler.h"
@@ -56,14 +57,6 @@ public:
   const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
 
 private:
-  /// A form that a step may have under a budget, with the same bits.
-  struct StepForm {
-    int64_t option;                     ///< as `FitStageOptions::headChunks` has it
-    std::optional<int64_t> chunks = {}; ///< of the loss head with the most; nothing: as its rule parts it
-    RecomputedSteps recomputedSteps = RecomputedSteps::None;
-    void take(FitStageOptions &stage) const; ///< sets these
-  };
-
   /// Reports an error that no operation stands for.
   Failure refuse(FailureKind kind, const llvm::Twine &message, llvm::ArrayRef<std::string> notes = {});
   /// The step is to be written as an ONNX model.
@@ -145,6 +138,8 @@ private:
   std::vector<StepForm> listFurtherParts(FitStageOptions stage);
   /// What segments of steps can compute once more, the most first; none where no loop has segments.
   std::vector<RecomputedSteps> listRecomputedSteps(FitStageOptions stage);
+  /// Whether loops over parts of the batch have blocks that all parts can pass, and the options leave it open.
+  bool mayCutLoops(FitStageOptions stage);
   /// Forms that are worth a plan besides the one without a budget, that of the fewest bytes first.
   std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);

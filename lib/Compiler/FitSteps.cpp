@@ -1,7 +1,8 @@
 //===- FitSteps.cpp - into kernels, within the budget -----------*- C++ -*-===//
 //
 // The stage `fitted`. Under a budget a loss head may be parted as its rule says, as finely as its tiles allow, or
-// between; and segments of steps may compute what they would keep. Each form is planned, the cheapest stays. None
+// between; segments of steps may compute what they would keep; and all parts of a batch may pass a block of the model
+// before the next. Each form is planned, the cheapest stays. None
 // changes a bit of what is computed.
 //
 //===----------------------------------------------------------------------===//
@@ -26,9 +27,13 @@ struct Attempt {
   std::vector<std::string> pipeline = {};
 };
 
+/// Of the parameters, a block reads at most one in so many shares: few enough that what lies between blocks is small,
+/// enough that what is wanted at once is.
+constexpr unsigned blocksOfLoops = 8;
+
 } // namespace
 
-std::vector<Compilation::StepForm> Compilation::listFurtherParts(FitStageOptions stage) {
+std::vector<StepForm> Compilation::listFurtherParts(FitStageOptions stage) {
   if (stage.headChunks != 0)
     return {};
   // Rounds of the loops.
@@ -100,7 +105,24 @@ std::vector<RecomputedSteps> Compilation::listRecomputedSteps(FitStageOptions st
   return levels;
 }
 
-std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
+bool Compilation::mayCutLoops(FitStageOptions stage) {
+  if (options.microBatchBlocks != "auto")
+    return false;
+  auto countLoops = [](ModuleOp steps) {
+    size_t loops = 0;
+    for (auto step : steps.getOps<func::FuncOp>())
+      loops += llvm::range_size(step.getBody().front().getOps<RepeatInterface>());
+    return loops;
+  };
+  OwningOpRef<ModuleOp> copy = module->clone();
+  stage.loopBlocks = blocksOfLoops;
+  PassManager passes(&context);
+  addLoopBlocks(passes, stage);
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  return succeeded(passes.run(*copy)) && countLoops(*copy) > countLoops(*module);
+}
+
+std::vector<StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
   std::vector<StepForm> heads = listFurtherParts(stage), further;
   heads.push_back({stage.headChunks});
   std::vector<RecomputedSteps> levels = listRecomputedSteps(stage);
@@ -108,15 +130,13 @@ std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageO
   for (RecomputedSteps level : levels)
     for (StepForm head : heads) {
       head.recomputedSteps = level;
+      head.loopBlocks = stage.loopBlocks;
       further.push_back(std::move(head));
     }
   further.pop_back();
+  if (mayCutLoops(stage))
+    further.push_back({.headChunks = stage.headChunks, .loopBlocks = blocksOfLoops});
   return further;
-}
-
-void Compilation::StepForm::take(FitStageOptions &stage) const {
-  stage.headChunks = option;
-  stage.recomputedSteps = recomputedSteps;
 }
 
 static double estimateSeconds(ModuleOp module, const CostModel &costs) {
@@ -130,6 +150,12 @@ static double estimateSeconds(ModuleOp module, const CostModel &costs) {
   return seconds;
 }
 
+/// Bytes of the smallest plan that was found where a budget was refused.
+static uint64_t countSmallest(ModuleOp module) {
+  const std::optional<RefusedBudget> refused = getRefusedBudget(module);
+  return refused ? refused->smallestBytes : std::numeric_limits<uint64_t>::max();
+}
+
 Failure Compilation::runFitStage(const FitStageOptions &stage) {
   return run("fitted", [&](OpPassManager &passes) { buildFitStage(passes, stage); }, FailureKind::Internal);
 }
@@ -139,7 +165,7 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   if (further.empty())
     return runFitStage(stage);
   const std::vector<std::string> before = pipeline;
-  auto attempt = [&](OwningOpRef<ModuleOp> candidate) {
+  auto attempt = [&](OwningOpRef<ModuleOp> candidate, const FitStageOptions &form) {
     Attempt made;
     pipeline = before;
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
@@ -147,13 +173,20 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
       return success();
     });
     module = std::move(candidate);
-    made.failure = runFitStage(stage);
+    made.failure = runFitStage(form);
     made.module = std::move(module);
     made.pipeline = std::move(pipeline);
     return made;
   };
+  // Whether the form takes at least `seconds` without a budget, of which copies and recomputation make more.
+  auto isSlower = [&](ModuleOp steps, FitStageOptions form, double seconds) {
+    constexpr double rounding = 1e-9; // of the sum of so many times
+    form.deviceBudget.clear();
+    Attempt whole = attempt(steps.clone(), form);
+    return whole.failure || estimateSeconds(*whole.module, CostModel::get(target)) >= seconds * (1 - rounding);
+  };
   OwningOpRef<ModuleOp> given = module->clone();
-  Attempt best = attempt(std::move(module));
+  Attempt best = attempt(std::move(module), stage);
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
   const std::optional<RefusedBudget> refused = getRefusedBudget(*best.module);
   if ((budget && !best.failure) || refused) {
@@ -162,13 +195,15 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
     const CostModel costs = CostModel::get(target);
     for (const StepForm &form : further) {
       form.take(stage);
+      if (form.loopBlocks && !best.failure && isSlower(given.get(), stage, estimateSeconds(*best.module, costs)))
+        continue;
       OwningOpRef<ModuleOp> copy = given->clone();
       setUnplannedBytes(*copy, refused ? refused->largestBytes : 0);
-      Attempt other = attempt(std::move(copy));
+      Attempt other = attempt(std::move(copy), stage);
       setUnplannedBytes(*other.module, 0);
-      // Where none fits, the first says what is needed: it needs the least.
+      // Where none fits, the one that needs the least says what is needed.
       const bool isBetter =
-          other.failure ? best.failure && &form == &further.front()
+          other.failure ? best.failure && countSmallest(*other.module) < countSmallest(*best.module)
                         : best.failure || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
       if (isBetter)
         best = std::move(other);

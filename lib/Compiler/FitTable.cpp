@@ -54,22 +54,25 @@ struct FitRow {
 
 class FitTable {
 public:
-  FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const FitRequest &options)
-      : name(name), arenas(layout.getArenas()), options(options), search(getPlanSearch(options.withoutMethods)),
-        solved(graph, getPlanPacking(), search), searchSeconds(since(start)),
-        leastBytes(solve::findLowerBound(graph).bytes), staticBytes(layout.getStaticBytes().sum()) {}
+  /// `form`: what the step has without a budget.
+  FitTable(StringRef name, const StepForm &form, const solve::StepGraph &graph, const PlanLayout &layout,
+           const FitRequest &options)
+      : name(name), form(form), arenas(layout.getArenas()), options(options),
+        search(getPlanSearch(options.withoutMethods)), solved(graph, getPlanPacking(), search),
+        searchSeconds(since(start)), leastBytes(solve::findLowerBound(graph).bytes),
+        staticBytes(layout.getStaticBytes().sum()) {}
 
-  /// The same step with its loss head in `chunks` or with recomputed steps of its loops, which a budget may ask for.
-  void addForm(std::optional<int64_t> chunks, RecomputedSteps recomputedSteps, const solve::StepGraph &graph) {
+  /// The same step in another form, which a budget may ask for.
+  void addForm(const StepForm &form, const solve::StepGraph &graph) {
     Clock::time_point begin = Clock::now();
-    further.push_back({chunks, recomputedSteps, std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), search)});
+    further.push_back({form, std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), search)});
     searchSeconds += since(begin);
     leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
   }
   StringRef getName() const { return name; }
   bool isValid() const {
     return solved.front.isValid() &&
-           llvm::all_of(further, [](const FurtherStep &form) { return form.solved->front.isValid(); });
+           llvm::all_of(further, [](const FurtherStep &step) { return step.solved->front.isValid(); });
   }
   void computeRows();
   uint64_t getSmallestBytes() const { return rows.front().deviceBytes; }
@@ -85,8 +88,8 @@ private:
   /// The cheapest step in which nothing runs again.
   const solve::Timeline &getWhole() const {
     const solve::Timeline *whole = &solved.front.getLargest().timeline;
-    for (const FurtherStep &form : further)
-      if (const solve::Timeline &other = form.solved->front.getLargest().timeline; other.seconds < whole->seconds)
+    for (const FurtherStep &step : further)
+      if (const solve::Timeline &other = step.solved->front.getLargest().timeline; other.seconds < whole->seconds)
         whole = &other;
     return *whole;
   }
@@ -99,8 +102,8 @@ private:
   /// The step in its form without a budget, then `further`.
   std::vector<solve::SolvedStep *> listSteps() {
     std::vector<solve::SolvedStep *> steps{&solved};
-    for (FurtherStep &form : further)
-      steps.push_back(form.solved.get());
+    for (FurtherStep &step : further)
+      steps.push_back(step.solved.get());
     return steps;
   }
   /// The cheapest plan whose arena is within `budget` bytes.
@@ -110,6 +113,7 @@ private:
 
   const Clock::time_point start = Clock::now();
   std::string name;
+  const StepForm form;
   ArrayRef<PlanLayout::Arena> arenas;
   const FitRequest &options;
   const solve::FitOptions search;
@@ -117,19 +121,21 @@ private:
   /// Of everything that was searched so far.
   double searchSeconds;
   struct FurtherStep {
-    std::optional<int64_t> chunks;
-    RecomputedSteps recomputedSteps;
+    StepForm form;
     std::unique_ptr<solve::SolvedStep> solved;
   };
-  /// With other chunks of the loss head than its rule's, or with steps of loops that run once more.
   std::vector<FurtherStep> further;
   bool hasChunks() const {
-    return llvm::any_of(further, [](const FurtherStep &form) { return form.chunks.has_value(); });
+    return llvm::any_of(further, [](const FurtherStep &step) { return step.form.chunks.has_value(); });
   }
   bool hasSteps() const {
-    return llvm::any_of(further, [](const FurtherStep &form) { return form.recomputedSteps != RecomputedSteps::None; });
+    return llvm::any_of(further,
+                        [](const FurtherStep &step) { return step.form.recomputedSteps != RecomputedSteps::None; });
   }
-  const FurtherStep *getForm(const FitRow &row) const { return row.form ? &further[row.form - 1] : nullptr; }
+  bool hasBlocks() const {
+    return llvm::any_of(further, [](const FurtherStep &step) { return step.form.loopBlocks > 0; });
+  }
+  const StepForm &getForm(const FitRow &row) const { return row.form ? further[row.form - 1].form : form; }
   /// No plan needs fewer in the transient arena.
   uint64_t leastBytes;
   const uint64_t staticBytes;
@@ -263,7 +269,7 @@ void FitTable::printText(llvm::raw_ostream &os) const {
      << "kernels is below " << unit.text(staticBytes + leastBytes) << "\n"
      << "  without recomputation  " << unit.text(rows.back().deviceBytes) << "\n\n"
      << "  --device-budget       needs  recomputed     time    FLOPs" << (hasChunks() ? "  --loss-head-chunks" : "")
-     << (hasSteps() ? "  steps run again" : "") << "\n";
+     << (hasSteps() ? "  steps run again" : "") << (hasBlocks() ? "  --micro-batch-blocks" : "") << "\n";
   const solve::Timeline &whole = getWhole();
   const solve::FittedSchedule *printed = nullptr;
   for (const FitRow &row : rows) {
@@ -274,11 +280,13 @@ void FitTable::printText(llvm::raw_ostream &os) const {
                        unit.text(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
                        extraSeconds(row.plan->timeline.seconds),
                        extra(double(row.plan->timeline.flops), double(whole.flops)));
-    const FurtherStep *form = getForm(row);
+    const StepForm &form = getForm(row);
     if (hasChunks())
-      os << llvm::right_justify(form && form->chunks ? std::to_string(*form->chunks) : "auto", 20);
+      os << llvm::right_justify(form.chunks ? std::to_string(*form.chunks) : "auto", 20);
     if (hasSteps())
-      os << llvm::right_justify(lowtide::getName(form ? form->recomputedSteps : RecomputedSteps::None), 17);
+      os << llvm::right_justify(lowtide::getName(form.recomputedSteps), 17);
+    if (hasBlocks())
+      os << llvm::right_justify(form.loopBlocks ? std::to_string(form.loopBlocks) : "off", 22);
     os << "\n";
   }
   if (options.baselines || options.bound)
@@ -349,12 +357,13 @@ void FitTable::printJson(llvm::json::OStream &json) const {
           json.attribute("time_percent", extraSeconds(row.plan->timeline.seconds));
           json.attribute("flops_percent", extra(double(row.plan->timeline.flops), double(whole.flops)));
           json.attribute("method", row.plan->method);
-          if (const FurtherStep *form = getForm(row)) {
-            if (form->chunks)
-              json.attribute("loss_head_chunks", *form->chunks);
-            if (form->recomputedSteps != RecomputedSteps::None)
-              json.attribute("recomputed_steps", lowtide::getName(form->recomputedSteps));
-          }
+          const StepForm &form = getForm(row);
+          if (form.chunks)
+            json.attribute("loss_head_chunks", *form.chunks);
+          if (form.recomputedSteps != RecomputedSteps::None)
+            json.attribute("recomputed_steps", lowtide::getName(form.recomputedSteps));
+          if (form.loopBlocks)
+            json.attribute("micro_batch_blocks", form.loopBlocks);
           json.attribute("plan_seconds", row.planSeconds);
           if (!row.others.empty() || row.bound)
             json.attribute("simulated_percent", extraSeconds(row.simulatedSeconds));
@@ -397,6 +406,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   FitStageOptions stage = fitStageOptions();
   stage.deviceBudget = "";
   // Other methods and bounds are of one kernel graph.
+  const StepForm whole{.headChunks = stage.headChunks, .loopBlocks = stage.loopBlocks};
   std::vector<StepForm> further;
   const bool isFitted = getStageNumber(options.from) >= getStageNumber("fitted");
   if (!isFitted && !request.baselines && !request.bound)
@@ -427,7 +437,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   };
   std::vector<std::unique_ptr<FitTable>> tables;
   if (Failure failure = pose([&](unsigned, StringRef entry, const solve::StepGraph &graph) {
-        tables.push_back(std::make_unique<FitTable>(entry, graph, *layout, request));
+        tables.push_back(std::make_unique<FitTable>(entry, whole, graph, *layout, request));
       }))
     return failure;
   for (const StepForm &form : further) {
@@ -436,9 +446,8 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     module = given->clone();
     if (Failure failure = runFitStage(stage))
       return failure;
-    if (Failure failure = pose([&](unsigned number, StringRef, const solve::StepGraph &graph) {
-          tables[number]->addForm(form.chunks, form.recomputedSteps, graph);
-        }))
+    if (Failure failure = pose(
+            [&](unsigned number, StringRef, const solve::StepGraph &graph) { tables[number]->addForm(form, graph); }))
       return failure;
   }
   for (auto &table : tables) {

@@ -134,6 +134,7 @@ class Layering(unittest.TestCase):
         "passes/TrainAverageWeights.cpp": ("CommitOp", "averages wait for finite gradients as updates do"),
         "passes/TrainChunkLossHead.cpp": ("LinearCrossEntropyGradOp LinearCrossEntropyOp", "the two ops that it cuts into chunks"),
         "passes/TrainDeferUpdates.cpp": ("CommitOp", "updates that wait for finite gradients, made in the next step"),
+        "passes/TrainDistributeLoops.cpp": ("AccumulateOp", "the loop that it cuts, and the loops that it becomes"),
         "passes/TrainRecomputeScans.cpp": ("ReshapeOp ScanOp", "the loops whose rows are recomputed, and the rows that are states"),
         "passes/TrainSparseUpdates.cpp": ("AddOp CastOp ScatterAddOp", "gradients of tables as rows and their numbers"),
         "passes/TrainStateLayouts.cpp": ("BroadcastOp CommitOp", "updates that are one elementwise body"),

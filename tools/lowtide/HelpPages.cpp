@@ -34,7 +34,8 @@ precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4|fp8
 target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%  --host-budget=32GiB  --disk-budget=100GiB
-           --micro-batches=K  --loss-head-chunks=auto|off|N  --updates=now|deferred
+           --micro-batches=K  --micro-batch-blocks=auto|off|N
+           --loss-head-chunks=auto|off|N  --updates=now|deferred
 stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q  --log=plan=debug

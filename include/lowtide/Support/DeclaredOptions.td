@@ -318,6 +318,11 @@ def MicroBatchesOption : DeclaredOption<"micro-batches", Whole, "1",
   let Stage = "train";
   let Passes = ["train-accumulate"];
 }
+def MicroBatchBlocksOption : DeclaredOption<"micro-batch-blocks", Text, "auto",
+  "Blocks of the model that all parts of the batch pass, one block after the other: auto (where that is faster within the "
+  "budget), a number, off (each part passes all of the model before the next)", "countOrAuto"> {
+  let Stage = "fitted";
+}
 def UpdatesOption : DeclaredOption<"updates", Text, "now",
   "When a step's updates are made: now, in it; deferred, in the next one, each before its parameter is read (exact; "
   "with clipping or loss scaling, copies of state in another memory then overlap the forward pass)",
@@ -328,7 +333,7 @@ def UpdatesOption : DeclaredOption<"updates", Text, "now",
   let Passes = ["train-defer-updates"];
 }
 def LossHeadChunksOption : DeclaredOption<"loss-head-chunks", Text, "auto",
-  "Pieces of the logits of a loss head: auto (where they are large), a number, off", "chunks"> {
+  "Pieces of the logits of a loss head: auto (where they are large), a number, off", "countOrAuto"> {
   let Stage = "fitted";
 }
 }

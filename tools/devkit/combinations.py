@@ -76,6 +76,7 @@ PLANS = (
     (0.15, ("--updates=deferred",)),
     (0.1, ("--threads-max=3",)),
     (0.1, ("--sparse-updates=off", "--sparse-updates=exact")),
+    (0.3, ("--micro-batch-blocks=2", "--micro-batch-blocks=5", "--micro-batch-blocks=off")),
 )  # fmt: skip
 # Flags of lowtide-run that change which samples and numbers a step sees, and those that change no bit.
 RUNS = ((0.2, ("--shuffle=5",)), (0.2, ("--seed=9",)))

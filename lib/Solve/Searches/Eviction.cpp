@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Searches/Eviction.h"
 #include "EvictionCandidates.h"
+#include "ImpliedNeeds.h"
 
 #include <algorithm>
 #include <cassert>
@@ -88,7 +89,7 @@ private:
     }
     firstMade.push_back(uint32_t(made.size()));
     for (uint32_t value = 0; value < numValues; ++value) {
-      nodes.push_back({never, uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
+      nodes.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
       secondsOf.push_back(maker[value] == never ? 0 : graph.at(maker[value]).seconds);
       if (maker[value] == never)
         continue;
@@ -101,7 +102,7 @@ private:
         if (graph.values[read].producer < 0)
           sourceValues.push_back(read);
     }
-    nodes.push_back({never, uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
+    nodes.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), false});
     numberValues();
     listArgumentReaders();
   }
@@ -159,7 +160,8 @@ private:
     schedule.clear();
     used = 0;
     for (Node &node : nodes)
-      node.implied = never, node.isResident = false;
+      node.isResident = false;
+    implied.reset(numValues);
     nextUse.assign(numValues, 0);
     ownNeed.assign(numValues, never);
     for (uint32_t value = 0; value < numValues; ++value)
@@ -218,10 +220,7 @@ private:
     return std::span(made).subspan(firstMade[value], firstMade[value + 1] - firstMade[value]);
   }
 
-  /// What implying asks of a value, next to each other.
   struct Node {
-    /// When it is needed for what was evicted.
-    uint32_t implied;
     /// Where in `sourceValues` the values are from which it is recomputed; up to the next node, the arguments.
     uint32_t firstSource, endSource;
     bool isResident;
@@ -236,19 +235,19 @@ private:
 
   /// When it is needed next, for itself or for what was evicted.
   uint32_t need(uint32_t value) {
-    if (nodes[value].implied <= now && scanned[value] != version && settled[value] != now) [[unlikely]]
+    if (implied.at(value) <= now && scanned[value] != version && settled[value] != now) [[unlikely]]
       findImplied(value);
-    return std::min(ownNeed[value], nodes[value].implied);
+    return std::min(ownNeed[value], implied.at(value));
   }
 
   void findImplied(uint32_t value) {
     scanned[value] = version;
-    nodes[value].implied = never;
+    implied.set(value, never);
     uint32_t when = never;
     for (const Made &each : listMade(value))
       if (!nodes[each.result].isResident && executed[each.whole] && !each.isPlaced)
         when = std::min(when, need(each.result));
-    nodes[value].implied = when;
+    implied.set(value, when);
     if (when == now)
       settled[value] = now;
   }
@@ -261,25 +260,6 @@ private:
         if (!nodes[read].isResident)
           unsettle(read);
       }
-  }
-
-  /// Tells what `value` is made from that it is needed at `when`. Most of a walk's time, where much was evicted.
-  void imply(uint32_t value, uint32_t when) {
-    while (value != never) {
-      uint32_t next = never;
-      for (uint32_t i = nodes[value].firstSource, end = nodes[value].endSource; i < end; ++i) {
-        const uint32_t read = sourceValues[i];
-        Node &node = nodes[read];
-        if (node.implied <= when && node.implied >= now)
-          continue;
-        node.implied = when;
-        if (node.isResident)
-          candidates.limit(read, when);
-        else if (const uint32_t other = std::exchange(next, read); other != never)
-          imply(other, when);
-      }
-      value = next;
-    }
   }
 
   /// Forgets the prices that depend on whether `value` is there.
@@ -408,6 +388,7 @@ private:
   void add(uint32_t value) {
     ++version;
     nodes[value].isResident = true;
+    implied.separate(value);
     used += graph.size(value);
     if (isEvictable[value])
       candidates.add(value);
@@ -429,8 +410,13 @@ private:
   void evict(uint32_t value) {
     uint32_t when = need(value);
     remove(value);
-    if (when != never)
-      imply(value, when);
+    if (when == never)
+      return;
+    for (uint32_t read : listSources(value))
+      implied.tell(
+          read, now, when, [this](uint32_t each) { return listSources(each); },
+          [this](uint32_t each) { return nodes[each].isResident; },
+          [&](uint32_t each) { candidates.limit(each, when); });
   }
 
   /// base^exponent; the exponents of all policies without a call.
@@ -443,7 +429,7 @@ private:
       return {};
     const uint32_t when = need(value);
     const double distance = when == never ? 1u << 30 : when - now + 1;
-    return {getPrice(value) < 1e29, weighed[value] / power(distance, policy.distance), nodes[value].implied};
+    return {getPrice(value) < 1e29, weighed[value] / power(distance, policy.distance), implied.at(value)};
   }
 
   bool makeRoom(uint64_t bytes) {
@@ -537,7 +523,7 @@ private:
   /// Of all values, one after the other, and where each one's begin.
   std::vector<Made> made;
   std::vector<uint32_t> firstMade;
-  /// Per value and one more; only `implied` and `isResident` belong to one walk.
+  /// Per value and one more; only `isResident` belongs to one walk.
   std::vector<Node> nodes;
   std::vector<uint32_t> sourceValues;
   /// Per value, the seconds of what makes it again.
@@ -563,6 +549,7 @@ private:
   std::vector<uint32_t> nextUse, locks, mark;
   /// The values that are there and may go.
   EvictionCandidates candidates;
+  ImpliedNeeds implied;
   /// When the order reads a value next, from `now` on.
   std::vector<uint32_t> ownNeed;
   std::vector<double> price;
@@ -572,8 +559,8 @@ private:
   /// part of such a sum.
   std::vector<double> sum;
   std::vector<char> isSummed;
-  /// Of a sum that is being added up: the lowest number that was reached, and a heap of the numbers of marked values
-  /// whose own sources are part of sums that were taken whole and not marked yet.
+  /// Of a sum that is being added up: the lowest number of what is part of it, and a heap of the numbers of marked
+  /// values whose own sources are part of sums that were taken whole and not marked yet.
   uint32_t lowest = never;
   std::vector<uint32_t> unmarked;
   [[maybe_unused]] uint64_t numSums = 0;

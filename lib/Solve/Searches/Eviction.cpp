@@ -174,6 +174,7 @@ private:
     mark.assign(numValues, 0);
     stamp = 0;
     sum.assign(numValues, -1);
+    lowestOf.assign(numValues, 0);
     isSummed.assign(numValues, false);
     scanned.assign(numValues, 0);
     version = 1;
@@ -299,7 +300,7 @@ private:
     // What was marked before has higher numbers: nothing that this is made from.
     const bool isClean = number[value] < lowest;
     if (isClean && sum[value] >= 0) {
-      lowest = 0;
+      lowest = lowestOf[value];
       unmarked.push_back(number[value]);
       std::push_heap(unmarked.begin(), unmarked.end());
       return sum[value];
@@ -321,8 +322,10 @@ private:
         seconds += addUpKept(read);
       }
     }
-    if (isClean)
+    if (isClean) {
       sum[value] = seconds;
+      lowestOf[value] = lowest;
+    }
     return seconds;
   }
 
@@ -558,6 +561,8 @@ private:
   /// Per value, the seconds to recompute it with everything that is not there (below 0: not known), and whether it is
   /// part of such a sum.
   std::vector<double> sum;
+  /// Where that is known, the lowest number of what it adds up.
+  std::vector<uint32_t> lowestOf;
   std::vector<char> isSummed;
   /// Of a sum that is being added up: the lowest number of what is part of it, and a heap of the numbers of marked
   /// values whose own sources are part of sums that were taken whole and not marked yet.

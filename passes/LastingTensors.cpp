@@ -18,25 +18,44 @@ static std::optional<BindingFacts> getFacts(func::FuncOp step, BlockArgument arg
   return BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName));
 }
 
-/// The result of the step that replaces an argument; -1: there is none.
-static int findUpdate(func::FuncOp step, const BindingFacts &facts) {
-  for (unsigned i = 0; i < step.getNumResults(); ++i) {
-    auto other = BindingFacts::get(step.getResultAttr(i, train::bindingAttrName));
-    if (other && !other->isResult() && other->kind == facts.kind && other->name == facts.name)
-      return int(i);
-  }
-  return -1;
-}
+namespace {
 
-/// Whether the step does nothing with the argument but read it, and replace it by what one of its instructions makes.
-static bool isReadOrReplaced(func::FuncOp step, BlockArgument argument, const BindingFacts &facts) {
-  Operation *terminator = step.getBody().front().getTerminator();
-  if (llvm::any_of(terminator->getOperands(),
-                   [&](Value returned) { return StepStorage::getRoot(returned) == argument; }))
-    return false;
-  const int result = findUpdate(step, facts);
-  return result < 0 || isa<OpResult>(StepStorage::getRoot(terminator->getOperand(unsigned(result))));
-}
+/// What a step makes of its arguments.
+class StepResults {
+public:
+  explicit StepResults(func::FuncOp step) {
+    for (auto [i, returned] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
+      const Value root = StepStorage::getRoot(returned);
+      roots.push_back(root);
+      returnedRoots.insert(root);
+      if (auto facts = BindingFacts::get(step.getResultAttr(i, train::bindingAttrName)); facts && !facts->isResult())
+        numbers.try_emplace(getKey(*facts), i);
+    }
+  }
+
+  /// The result that replaces an argument of these facts.
+  std::optional<unsigned> find(const BindingFacts &facts) const {
+    auto found = numbers.find(getKey(facts));
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// Whether the step does nothing with the argument but read it, and replace it by what one of its instructions makes.
+  bool isReadOrReplaced(BlockArgument argument, const BindingFacts &facts) const {
+    const std::optional<unsigned> result = find(facts);
+    return !returnedRoots.contains(argument) && (!result || isa<OpResult>(roots[*result]));
+  }
+
+private:
+  static std::pair<unsigned, StringAttr> getKey(const BindingFacts &facts) {
+    return {unsigned(facts.kind), facts.name};
+  }
+
+  llvm::DenseMap<std::pair<unsigned, StringAttr>, unsigned> numbers;
+  /// Per result, what it is or shows.
+  SmallVector<Value> roots;
+  llvm::DenseSet<Value> returnedRoots;
+};
+
+} // namespace
 
 std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module) {
   struct Known {
@@ -44,17 +63,19 @@ std::vector<LastingTensor> lowtide::listLastingTensors(ModuleOp module) {
     bool isState, canMove;
   };
   llvm::MapVector<StringAttr, Known> all;
-  for (auto step : module.getOps<func::FuncOp>())
+  for (auto step : module.getOps<func::FuncOp>()) {
+    const StepResults results(step);
     for (BlockArgument argument : step.getArguments()) {
       const std::optional<BindingFacts> facts = getFacts(step, argument);
       if (!facts || !facts->isPersistent())
         continue;
       const bool isState = facts->getComponent() == MemoryComponent::State;
       const bool canMove = getTensorBytes(argument.getType()).value_or(0) >= leastMovedBytes &&
-                           getSpace(argument.getType()) == Space::Device && isReadOrReplaced(step, argument, *facts);
+                           getSpace(argument.getType()) == Space::Device && results.isReadOrReplaced(argument, *facts);
       auto [it, fresh] = all.insert({facts->name, {argument.getType(), isState, canMove}});
       it->second.canMove &= canMove && it->second.type == argument.getType() && it->second.isState == isState;
     }
+  }
   std::vector<LastingTensor> tensors;
   for (const auto &[name, known] : all)
     if (known.canMove)
@@ -119,7 +140,7 @@ namespace {
 /// Brings arguments from the other memory to where one entry reads them.
 class Loader {
 public:
-  Loader(func::FuncOp step, const TensorPlaces &places);
+  Loader(func::FuncOp step, const StepResults &results, const TensorPlaces &places);
   void load(BlockArgument argument, RankedTensorType type);
   /// Lets rounds of loops load what the step has stored of `made`, where they would load an argument.
   void loadInRounds(Block &block, Value made, Value stored, RankedTensorType type);
@@ -140,7 +161,7 @@ private:
 
 } // namespace
 
-Loader::Loader(func::FuncOp step, const TensorPlaces &places)
+Loader::Loader(func::FuncOp step, const StepResults &results, const TensorPlaces &places)
     : deferred(llvm::any_of(step.getArguments(), [&](BlockArgument argument) {
         const std::optional<BindingFacts> facts = getFacts(step, argument);
         return facts && facts->pending;
@@ -153,9 +174,9 @@ Loader::Loader(func::FuncOp step, const TensorPlaces &places)
       continue;
     llvm::SmallDenseSet<Operation *> loops;
     SmallVector<Operation *> users(argument.getUsers());
-    if (const int result = findUpdate(step, *facts); deferred && result >= 0)
-      llvm::append_range(
-          users, StepStorage::getRoot(step.getBody().front().getTerminator()->getOperand(unsigned(result))).getUsers());
+    if (const std::optional<unsigned> result = results.find(*facts); deferred && result)
+      llvm::append_range(users,
+                         StepStorage::getRoot(step.getBody().front().getTerminator()->getOperand(*result)).getUsers());
     for (Operation *user : users)
       for (Operation *loop = user->getParentOp(); loop != step; loop = loop->getParentOp())
         if (isa<RepeatInterface>(loop))
@@ -232,39 +253,39 @@ static void loadAgain(Block &block, Value made, train::MoveOp store, RankedTenso
   }
 }
 
-static void moveElsewhere(func::FuncOp step, BlockArgument argument, const BindingFacts &facts, Loader &loader,
-                          Space space) {
-  Block &block = step.getBody().front();
+/// Of an argument; `result` replaces it. The step's type is left as it is.
+static void moveElsewhere(Block &block, BlockArgument argument, const BindingFacts &facts,
+                          std::optional<unsigned> result, Loader &loader, Space space) {
   auto type = cast<RankedTensorType>(argument.getType());
   const RankedTensorType moved = getTypeIn(type, space);
   argument.setType(moved);
   loader.load(argument, type);
-  SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
-  inputs[argument.getArgNumber()] = moved;
-  if (const int result = findUpdate(step, facts); result >= 0) {
-    OpOperand &returned = block.getTerminator()->getOpOperand(unsigned(result));
-    OpBuilder builder(step.getContext());
-    builder.setInsertionPointAfterValue(returned.get());
-    Value made = StepStorage::getRoot(returned.get());
-    auto store = train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get());
-    returned.set(store.getResult());
-    if (!facts.pending && made.getType() == type && loader.isDeferred()) {
-      loader.loadInRounds(block, made, store.getResult(), type);
-      loadAgain(block, made, store, type);
-    }
-    results[unsigned(result)] = moved;
+  if (!result)
+    return;
+  OpOperand &returned = block.getTerminator()->getOpOperand(*result);
+  OpBuilder builder(moved.getContext());
+  builder.setInsertionPointAfterValue(returned.get());
+  Value made = StepStorage::getRoot(returned.get());
+  auto store = train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get());
+  returned.set(store.getResult());
+  if (!facts.pending && made.getType() == type && loader.isDeferred()) {
+    loader.loadInRounds(block, made, store.getResult(), type);
+    loadAgain(block, made, store, type);
   }
-  step.setType(FunctionType::get(step.getContext(), inputs, results));
 }
 
 void lowtide::moveElsewhere(ModuleOp module, const TensorPlaces &places) {
   const std::vector<CarriedSum> sums = listCarriedSums(module);
   for (auto step : module.getOps<func::FuncOp>()) {
-    Loader loader(step, places);
+    const StepResults results(step);
+    Loader loader(step, results, places);
+    Block &block = step.getBody().front();
     for (BlockArgument argument : step.getArguments())
       if (const std::optional<BindingFacts> facts = getFacts(step, argument))
         if (auto place = places.spaces.find(facts->name); place != places.spaces.end())
-          ::moveElsewhere(step, argument, *facts, loader, place->second);
+          ::moveElsewhere(block, argument, *facts, results.find(*facts), loader, place->second);
+    step.setType(
+        FunctionType::get(step.getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
   }
   // Last: a sum that a state takes is added up where that lies.
   for (auto [number, space] : places.sums)

@@ -176,9 +176,9 @@ private:
 } // namespace
 
 std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, solve::SolvedSteps &solved,
-                                                        uint64_t transientBytes) {
+                                                        uint64_t transientBytes, double mostSeconds) {
   std::optional<solve::PackedPlan> plan;
-  auto getSeconds = [&] { return plan ? plan->plan.timeline.seconds : std::numeric_limits<double>::infinity(); };
+  auto getSeconds = [&] { return plan ? std::min(plan->plan.timeline.seconds, mostSeconds) : mostSeconds; };
   auto take = [&](solve::SolvedStep &step, uint64_t budget) {
     if (std::optional<solve::PackedPlan> faster =
             solve::findFastestLanes(step, budget, entry.waitingBytes, getPlanPacking(), getSeconds()))

@@ -60,7 +60,8 @@ uint64_t countStagingBytes(const TargetInfo &target, const LargestMoves &moves);
 void poseOffloads(PosedEntry &entry, const TargetInfo &target, llvm::ArrayRef<OffloadRoom> rooms,
                   solve::SolvedSteps &solved);
 /// The plan that takes the least time in `transientBytes` of the device, with values in the rooms or without; nothing:
-/// none fits.
-std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, solve::SolvedSteps &solved, uint64_t transientBytes);
+/// none fits. Where all that fit take `mostSeconds` or more: nothing, or one of them.
+std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, solve::SolvedSteps &solved, uint64_t transientBytes,
+                                               double mostSeconds);
 
 } // namespace lowtide

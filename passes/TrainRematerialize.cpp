@@ -16,6 +16,7 @@
 #include "Offload.h"
 #include "PlaceChoices.h"
 #include "PlanLayout.h"
+#include "PlanRemarks.h"
 #include "StepFacts.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/RefusedBudget.h"
@@ -115,8 +116,9 @@ private:
   /// Makes the plan of an entry; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitEntry(PosedEntry &entry, const MemoryProfile &unfitted, solve::PackedPlan packed,
                                const BudgetRoom &room, FactsTable &facts);
-  /// The plan of the pass's strategy in so many bytes of arena; nothing if it has none.
-  std::optional<solve::PackedPlan> findPlan(PosedEntry &entry, uint64_t transientBytes);
+  /// The plan of the pass's strategy in so many bytes of arena; nothing if it has none, or none with values in another
+  /// memory that takes less than `mostSeconds`.
+  std::optional<solve::PackedPlan> findPlan(PosedEntry &entry, uint64_t transientBytes, double mostSeconds);
   /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(PosedEntry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
@@ -334,46 +336,6 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entr
       .find(*solve::parseStrategy(rematStrategy.getValue()), transientBytes);
 }
 
-/// Figures of a plan beside those of another, for remarks.
-static std::string compareFigures(const solve::FittedSchedule &before, const solve::FittedSchedule &after) {
-  auto percent = [](double now, double then) {
-    return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str();
-  };
-  return llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
-                       formatBytes(before.timeline.peakBytes), formatBytes(after.timeline.peakBytes),
-                       after.timeline.recomputed - after.timeline.loaded,
-                       percent(double(after.timeline.flops), double(before.timeline.flops)),
-                       percent(after.timeline.seconds, before.timeline.seconds), after.method)
-      .str();
-}
-
-/// What moves to another memory and back.
-static void noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan) {
-  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan);
-  if (!times.sum().loads)
-    return;
-  for (auto [space, traffic] : llvm::zip(entry.spaces, times.memories))
-    if (traffic.loads)
-      remark << llvm::formatv("; {0} loads of {1} from space {2} and {3} stored there", traffic.loads,
-                              formatBytes(traffic.loadedBytes), getSpaceName(space), formatBytes(traffic.storedBytes))
-                    .str();
-  remark << llvm::formatv(", which takes {0:F1} % more time by the estimate",
-                          100 * times.waitedSeconds / std::max(times.seconds - times.waitedSeconds, 1e-12))
-                .str();
-}
-
-/// A note for each loop in which something runs again.
-static void noteLoops(InFlightDiagnostic &remark, const StepProblem &problem, const solve::FittedSchedule &before,
-                      const solve::FittedSchedule &after) {
-  for (auto [loop, then, now, body] :
-       llvm::zip_equal(problem.getGraph().loops, before.bodies, after.bodies, problem.getBodies())) {
-    if (now.timeline.recomputed)
-      remark.attachNote(problem.getOperations()[loop.operation]->getLoc())
-          << "each of " << loop.rounds << " rounds: " << compareFigures(then, now);
-    noteLoops(remark, body, then, now);
-  }
-}
-
 void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
                                      uint64_t bytes) {
   const solve::FittedSchedule &before = entry.solved->front.getLargest();
@@ -408,10 +370,11 @@ double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::Fitte
   return whole + least.seconds;
 }
 
-std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
+std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes,
+                                                              double mostSeconds) {
   if (rematStrategy == "fit") {
     if (!roomsLeft.empty())
-      return chooseOffload(entry, *solved, transientBytes);
+      return chooseOffload(entry, *solved, transientBytes, mostSeconds);
     const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
     return found ? std::optional(*found) : std::nullopt;
   }
@@ -522,7 +485,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     leastSeconds += solve::boundLaneSeconds(entry.solved->graph, entry.solved->front.getLargest());
   }
   // Sums are exact but for a few bits.
-  if (leastSeconds * (1 - 1e-9) > secondsToBeat)
+  const double mostSeconds = secondsToBeat * (1 + 1e-9);
+  if (leastSeconds > mostSeconds)
     return failure();
   for (PosedEntry &entry : entries) {
     for (const OtherMemory &memory : costs.memories)
@@ -562,10 +526,15 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   std::vector<solve::PackedPlan> plans;
   SmallVector<PosedEntry *> refused;
   for (PosedEntry &entry : entries) {
-    if (std::optional<solve::PackedPlan> plan = findPlan(entry, room.getUsableBytes()))
+    // Of the time to beat the others take what their plans do, or at least what is known without one.
+    const double own = solve::boundLaneSeconds(entry.solved->graph, entry.solved->front.getLargest());
+    if (std::optional<solve::PackedPlan> plan =
+            findPlan(entry, room.getUsableBytes(), mostSeconds - (leastSeconds - own))) {
+      leastSeconds += plan->plan.timeline.seconds - own;
       plans.push_back(std::move(*plan));
-    else
+    } else {
       refused.push_back(&entry);
+    }
   }
   if (!refused.empty() && !isRefusalRead)
     return failure();

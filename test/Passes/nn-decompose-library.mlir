@@ -52,3 +52,15 @@ func.func @shared(%q: tensor<1x2x16x8xbf16>) -> (tensor<1x2x16x8xbf16>, tensor<1
   %two = nn.add %lse, %lse : tensor<1x2x16xf32>
   return %o, %two : tensor<1x2x16x8xbf16>, tensor<1x2x16xf32>
 }
+
+// What its derivative reads may wait in another memory meanwhile.
+// CPU-LABEL: func.func @moved
+// CPU: nn.attention %{{.*}} scale
+// CPU: nn.attention_grad
+func.func @moved(%q: tensor<1x2x16x8xf32>, %d: tensor<1x2x16x8xf32>) -> tensor<1x2x16x8xf32> {
+  %o, %lse = nn.attention %q, %q, %q scale = 0.35 : (tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) -> (tensor<1x2x16x8xf32>, tensor<1x2x16xf32>)
+  %away = train.move %lse : tensor<1x2x16xf32> to tensor<1x2x16xf32, #train.space<file>>
+  %back = train.move %away : tensor<1x2x16xf32, #train.space<file>> to tensor<1x2x16xf32>
+  %g:3 = nn.attention_grad %q, %q, %q, %o, %back, %d scale = 0.35 : (tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16xf32>, tensor<1x2x16x8xf32>) -> (tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>)
+  return %g#0 : tensor<1x2x16x8xf32>
+}

@@ -48,11 +48,18 @@ namespace {
 /// A model from outside of the record, so that NN.h, which nearly every file includes, does not depend on how libraries
 /// are called.
 struct AttentionCall : LibraryCallInterface::ExternalModel<AttentionCall, AttentionOp> {
+  /// Whether a user hands on the numbers as they are: to what is around it, to another memory, or to a later place.
+  static bool isHandedOn(Operation *user) {
+    auto facts = dyn_cast<FactsInterface>(user);
+    const Aliasing aliasing = facts ? facts.getFacts().aliasing : Aliasing::None;
+    return user->hasTrait<OpTrait::IsTerminator>() || aliasing == Aliasing::Moved ||
+           (aliasing == Aliasing::View && user->getResult(0).getType() == user->getOperand(0).getType());
+  }
   /// A derivative that is written out computes the scores again as the forward op written out does, and shares them:
   /// then so is this.
   static bool isSharedWithParts(AttentionOp op) {
     return llvm::any_of(op.getLse().getUsers(),
-                        [](Operation *user) { return !isa<AttentionGradOp, KernelOp, YieldOp>(user); });
+                        [](Operation *user) { return !isa<AttentionGradOp, KernelOp>(user) && !isHandedOn(user); });
   }
   StringRef getCallee(Operation *op) const {
     auto attention = cast<AttentionOp>(op);

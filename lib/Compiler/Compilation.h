@@ -140,7 +140,7 @@ private:
   std::vector<RecomputedSteps> listRecomputedSteps(FitStageOptions stage);
   /// Whether loops over parts of the batch have blocks that all parts can pass, and the options leave it open.
   bool mayCutLoops(FitStageOptions stage);
-  /// Forms that are worth a plan besides the one without a budget, that of the fewest bytes first.
+  /// Forms that are worth a plan besides the one without a budget.
   std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;

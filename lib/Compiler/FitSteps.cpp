@@ -2,8 +2,7 @@
 //
 // The stage `fitted`. Under a budget a loss head may be parted as its rule says, as finely as its tiles allow, or
 // between; segments of steps may compute what they would keep; and all parts of a batch may pass a block of the model
-// before the next. Each form is planned, the cheapest stays. None
-// changes a bit of what is computed.
+// before the next. Each form is planned, the cheapest stays. None changes a bit of what is computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,12 +113,15 @@ bool Compilation::mayCutLoops(FitStageOptions stage) {
       loops += llvm::range_size(step.getBody().front().getOps<RepeatInterface>());
     return loops;
   };
+  const size_t given = countLoops(*module);
+  if (!given)
+    return false;
   OwningOpRef<ModuleOp> copy = module->clone();
   stage.loopBlocks = blocksOfLoops;
   PassManager passes(&context);
   addLoopBlocks(passes, stage);
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
-  return succeeded(passes.run(*copy)) && countLoops(*copy) > countLoops(*module);
+  return succeeded(passes.run(*copy)) && countLoops(*copy) > given;
 }
 
 std::vector<StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
@@ -164,6 +166,7 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   const std::vector<StepForm> further = stage.deviceBudget.empty() ? std::vector<StepForm>() : listFurtherForms(stage);
   if (further.empty())
     return runFitStage(stage);
+  const unsigned givenBlocks = stage.loopBlocks;
   const std::vector<std::string> before = pipeline;
   auto attempt = [&](OwningOpRef<ModuleOp> candidate, const FitStageOptions &form) {
     Attempt made;
@@ -195,7 +198,9 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
     const CostModel costs = CostModel::get(target);
     for (const StepForm &form : further) {
       form.take(stage);
-      if (form.loopBlocks && !best.failure && isSlower(given.get(), stage, estimateSeconds(*best.module, costs)))
+      // The one form that computes more in any case: no search where that alone takes too long.
+      if (form.loopBlocks != givenBlocks && !best.failure &&
+          isSlower(given.get(), stage, estimateSeconds(*best.module, costs)))
         continue;
       OwningOpRef<ModuleOp> copy = given->clone();
       setUnplannedBytes(*copy, refused ? refused->largestBytes : 0);

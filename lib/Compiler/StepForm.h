@@ -5,7 +5,7 @@
 
 namespace lowtide {
 
-/// A form that a step may have under a budget, with the same bits. Without any: as it is without a budget.
+/// A form that a step may have under a budget, with the same bits. The default is its form without one.
 struct StepForm {
   int64_t headChunks = 0;             ///< as `FitStageOptions` has it
   std::optional<int64_t> chunks = {}; ///< of the loss head with the most; nothing: as its rule parts it

@@ -2,15 +2,14 @@
 
 In f64 on the CPU the losses of a few steps agree within 1e-12 relative; in f32, or what --precision names, those of all recorded
 steps (or of --steps) within the recorded tolerance. Not one bit changes where all parts pass a block of the model before the
-next. Other flags go to the compiler: --target=cuda-emulated, say, with
---f64-steps=0.
+next. Other flags go to the compiler: --target=cuda-emulated, say, with --f64-steps=0.
 Batch norm keeps to the statistics of each part: such models only have to say so. A model whose record says that it mixes its
 samples has to be refused.
 """
 
 import json
-import math
 
+from devkit.exact import difference
 from devkit.judge import first_error
 from devkit.trials import run_trials
 
@@ -36,11 +35,6 @@ def worst(ours, theirs, bounds):
     return ratios[at], at
 
 
-def same(ours, theirs):
-    """The same numbers, of which some may not be any."""
-    return len(ours) == len(theirs) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(ours, theirs))
-
-
 def compare(bench, options, kind, flags, steps, bounds_of):
     """Complaint and worst ratio over all numbers of parts in one precision; None: the model mixes its samples, and says so."""
     whole = bench.train(bench.compile(f"{kind}-whole", *flags)[0], steps)
@@ -55,8 +49,8 @@ def compare(bench, options, kind, flags, steps, bounds_of):
         for blocks in options.blocks if kind != "f64" else ():
             cut = f"{flag} --micro-batch-blocks={blocks}"
             others = bench.train(bench.compile(f"{kind}-{parts}-{blocks}", *flags, *cut.split())[0], steps)
-            if not same(others.losses, run.losses) or others.digest != run.digest:
-                return f"{kind} {cut}: other bits than without blocks", 0.0
+            if wrong := difference(others, run):
+                return f"{kind} {cut}: {wrong}, which {flag} gives", 0.0
         if any("batch_norm_layers" in remark for remark in json.loads(told.read_text())["remarks"]):
             return None, 0.0
         ratio, at = worst(run.losses, whole.losses, bounds_of(whole.losses))

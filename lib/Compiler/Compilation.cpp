@@ -306,6 +306,7 @@ Failure Compilation::lowerTo(int last, const std::string &budget) {
     return {};
   FitStageOptions stage = fitStageOptions();
   stage.deviceBudget = budget;
+  warnOfWholeLoops(stage);
   Failure failure = fitSteps(stage);
   isFitted = !failure;
   return failure;

@@ -138,8 +138,11 @@ private:
   std::vector<StepForm> listFurtherParts(FitStageOptions stage);
   /// What segments of steps can compute once more, the most first; none where no loop has segments.
   std::vector<RecomputedSteps> listRecomputedSteps(FitStageOptions stage);
-  /// Whether loops over parts of the batch have blocks that all parts can pass, and the options leave it open.
-  bool mayCutLoops(FitStageOptions stage);
+  /// Whether loops over parts of the batch can be cut into blocks that all parts pass, by so many shares of the
+  /// parameters.
+  bool mayCutLoops(FitStageOptions stage, unsigned blocks);
+  /// Says so where blocks were asked for and no loop over parts has any.
+  void warnOfWholeLoops(const FitStageOptions &stage);
   /// Forms that are worth a plan besides the one without a budget.
   std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);

@@ -104,24 +104,33 @@ std::vector<RecomputedSteps> Compilation::listRecomputedSteps(FitStageOptions st
   return levels;
 }
 
-bool Compilation::mayCutLoops(FitStageOptions stage) {
-  if (options.microBatchBlocks != "auto")
-    return false;
-  auto countLoops = [](ModuleOp steps) {
-    size_t loops = 0;
-    for (auto step : steps.getOps<func::FuncOp>())
-      loops += llvm::range_size(step.getBody().front().getOps<RepeatInterface>());
-    return loops;
-  };
+static size_t countLoops(ModuleOp steps) {
+  size_t loops = 0;
+  for (auto step : steps.getOps<func::FuncOp>())
+    loops += llvm::range_size(step.getBody().front().getOps<RepeatInterface>());
+  return loops;
+}
+
+bool Compilation::mayCutLoops(FitStageOptions stage, unsigned blocks) {
   const size_t given = countLoops(*module);
   if (!given)
     return false;
   OwningOpRef<ModuleOp> copy = module->clone();
-  stage.loopBlocks = blocksOfLoops;
+  stage.loopBlocks = blocks;
   PassManager passes(&context);
   addLoopBlocks(passes, stage);
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   return succeeded(passes.run(*copy)) && countLoops(*copy) > given;
+}
+
+void Compilation::warnOfWholeLoops(const FitStageOptions &stage) {
+  if (stage.loopBlocks < 2 || mayCutLoops(stage, stage.loopBlocks))
+    return;
+  diagnostics.say(Severity::Warning, "--micro-batch-blocks=" + options.microBatchBlocks + " has no effect",
+                  {countLoops(*module)
+                       ? "each part of the batch passes all of the model: nothing cuts it into blocks of "
+                         "about equal parameters"
+                       : "blocks are passed by the parts of a batch, which --micro-batches=K makes"});
 }
 
 std::vector<StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
@@ -136,7 +145,7 @@ std::vector<StepForm> Compilation::listFurtherForms(const FitStageOptions &stage
       further.push_back(std::move(head));
     }
   further.pop_back();
-  if (mayCutLoops(stage))
+  if (options.microBatchBlocks == "auto" && mayCutLoops(stage, blocksOfLoops))
     further.push_back({.headChunks = stage.headChunks, .loopBlocks = blocksOfLoops});
   return further;
 }

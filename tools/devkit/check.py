@@ -109,7 +109,7 @@ def unit_suite(suite, full):
 
 
 def build_sanitized(*targets):
-    """The build folder with address and undefined-behaviour sanitizers, these targets built there; all if none is named."""
+    """The build folder with address and undefined-behaviour sanitizers, these targets built there."""
     folder = ROOT / "build-sanitize"
     if not (folder / "build.ninja").exists():
         run_logged(["cmake", "--preset", "sanitize"], folder / "configure.log", cwd=ROOT)
@@ -139,7 +139,8 @@ def lit_suite(suite, full):
     """Text tests: every .mlir and .test file below test/; in full also those in folders Full, and by tools under sanitizers."""
     run_lit(suite, BUILD, "lit", {}, *(["-Dfull=1"] if full else []))
     if full:
-        run_lit(suite, build_sanitized(), "lit sanitized", SANITIZED_BESIDE_LLVM)
+        tools = sorted(path.name for path in (BUILD / "bin").iterdir() if path.is_file())
+        run_lit(suite, build_sanitized(*tools), "lit sanitized", SANITIZED_BESIDE_LLVM)
 
 
 # LLVM's own libraries are not sanitized: their allocators would be seen to poison, not to unpoison; contexts live until the

@@ -15,7 +15,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
+#include <limits>
 #include <queue>
 
 using namespace mlir;
@@ -51,10 +53,12 @@ SmallVector<int64_t> FusionDomain::keptExtents() const {
   return kept;
 }
 
+/// Counts over 63 bits, which code generation refuses, are the largest there is.
 static int64_t product(ArrayRef<int64_t> extents) {
   int64_t count = 1;
   for (int64_t extent : extents)
-    count *= extent;
+    if (llvm::MulOverflow(count, extent, count))
+      return std::numeric_limits<int64_t>::max();
   return count;
 }
 

@@ -118,7 +118,8 @@ struct KnownOptimizers {
   explicit KnownOptimizers(MLIRContext &context) {
     for (StringRef optimizer : train::listOptimizers(&context)) {
       names.push_back(optimizer.str());
-      for (const train::OptimizerOption &option : train::findOptimizer(&context, optimizer)->options)
+      const ArrayRef<train::OptimizerOption> known = train::findOptimizer(&context, optimizer)->options;
+      for (const train::OptimizerOption &option : known)
         if (!llvm::is_contained(options, option.name))
           options.push_back(option.name.str());
     }

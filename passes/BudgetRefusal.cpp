@@ -40,24 +40,24 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   problem.apply(plan, facts, anchor, move);
 }
 
-const solve::PackedPlan *PosedEntry::findSmallestElsewhere() const {
-  const solve::PackedPlan *smallest = nullptr;
+std::optional<solve::PackedPlan> PosedEntry::findSmallestElsewhere() const {
+  std::optional<solve::PackedPlan> smallest;
   for (solve::SolvedStep *offload : offloads)
     if (const solve::PackedPlan &plan = offload->plans.getSmallest();
-        (!smallest || plan.arenaBytes < smallest->arenaBytes) &&
-        solve::fitsRooms(offload->graph, plan.plan, waitingBytes))
-      smallest = &plan;
+        !smallest || plan.arenaBytes < smallest->arenaBytes)
+      if (std::optional<solve::PackedPlan> fitting = solve::fitIntoRooms(offload->graph, plan, waitingBytes))
+        smallest = std::move(fitting);
   return smallest;
 }
 
-std::pair<const solve::PackedPlan *, uint64_t> PosedEntry::findSmallest() const {
-  const solve::PackedPlan *smallest = &solved->plans.getSmallest();
-  uint64_t bytes = smallestStagingBytes + smallest->arenaBytes;
+std::pair<solve::PackedPlan, uint64_t> PosedEntry::findSmallest() const {
+  const solve::PackedPlan &smallest = solved->plans.getSmallest();
+  uint64_t bytes = smallestStagingBytes + smallest.arenaBytes;
   if (stagingBytes > smallestStagingBytes)
     return {smallest, bytes};
-  const solve::PackedPlan *elsewhere = findSmallestElsewhere();
+  std::optional<solve::PackedPlan> elsewhere = findSmallestElsewhere();
   if (elsewhere && smallestStagingBytes + elsewhere->arenaBytes < bytes)
-    return {elsewhere, smallestStagingBytes + elsewhere->arenaBytes};
+    return {std::move(*elsewhere), smallestStagingBytes + elsewhere->arenaBytes};
   return {smallest, bytes};
 }
 
@@ -80,7 +80,7 @@ bool EntryStaging::isWorthIt(ArrayRef<PosedEntry> entries) const {
   for (const PosedEntry &entry : entries) {
     uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
     without = std::max(without, arena);
-    const solve::PackedPlan *elsewhere = entry.findSmallestElsewhere();
+    const std::optional<solve::PackedPlan> elsewhere = entry.findSmallestElsewhere();
     with = std::max(with, elsewhere ? std::min(arena, elsewhere->arenaBytes) : arena);
   }
   return most + with < least + without;
@@ -332,7 +332,7 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
           << formatExact(least);
   if (std::optional<ForcedInstruction> forced = findForced(entry.problem, bound))
     noteForced(error, *forced, bound.bytes);
-  entry.apply(smallest->plan, facts);
+  entry.apply(smallest.plan, facts);
   if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile)) {
     Diagnostic &note = error.attachNote();
     note << "the smallest plan found has at its peak " << describePeak(*profile);

@@ -31,10 +31,10 @@ struct PosedEntry {
 
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
-  /// Of the plans with values in another memory that has room for them the one with the smallest arena; null: none.
-  const solve::PackedPlan *findSmallestElsewhere() const;
+  /// Of the plans with values in other memories that have room for them the one with the smallest arena; nothing: none.
+  std::optional<solve::PackedPlan> findSmallestElsewhere() const;
   /// The plan with the smallest arena that was found, and that arena with what copies pass through.
-  std::pair<const solve::PackedPlan *, uint64_t> findSmallest() const;
+  std::pair<solve::PackedPlan, uint64_t> findSmallest() const;
   uint64_t getSmallestBytes() const { return findSmallest().second; }
   /// Whether one of its schedules, with or without values in another memory, has an arena of that many bytes.
   bool packsInto(uint64_t bytes) const;

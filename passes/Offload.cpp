@@ -12,6 +12,8 @@
 #include "lowtide/RuntimeQuery/ExchangeArenas.h"
 #include "lowtide/Support/Failure.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace lowtide;
 
@@ -224,6 +226,11 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, solve
   // The smallest plans leave the same to choose from at every budget: more of it never ends in a refusal.
   if (!plan || solve::isSmall(entry.problem.getGraph()))
     tryRooms([](solve::SolvedStep &offload) { return &offload.front.getSmallest(); });
+  // A budget is refused only where the smallest plan that a refusal would name is larger.
+  if (!plan && std::isinf(mostSeconds))
+    if (std::optional<solve::PackedPlan> smallest = entry.findSmallestElsewhere();
+        smallest && smallest->arenaBytes <= budget)
+      plan = std::move(smallest);
   // Never slower than what others do.
   for (auto strategy : {solve::OffloadStrategy::StoreAll, solve::OffloadStrategy::StoreLargest,
                         solve::OffloadStrategy::StoreLayers, solve::OffloadStrategy::StoreFractions})

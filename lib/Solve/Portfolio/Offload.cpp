@@ -306,6 +306,28 @@ StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint
   return spread;
 }
 
+std::optional<PackedPlan> fitIntoRooms(const StepGraph &offload, const PackedPlan &packed,
+                                       std::span<const uint64_t> roomBytes) {
+  PackedPlan fitting = packed;
+  if (!fitsRooms(offload, packed.plan, roomBytes)) {
+    if (roomBytes.size() < 2)
+      return std::nullopt;
+    const StepGraph spread = spreadLoads(offload, packed.plan, roomBytes.front());
+    const auto count = uint32_t(offload.operations.size());
+    for (uint32_t &op : fitting.plan.schedule)
+      if (op >= count && spread.at(op).kind == Kind::Loads) {
+        const uint32_t value = spread.at(op).writes.front();
+        for (uint32_t load : spread.operations[uint32_t(spread.values[value].producer)].reruns)
+          if (spread.reruns[load].writes.front() == value)
+            op = count + load;
+      }
+    if (!fitsRooms(offload, fitting.plan, roomBytes))
+      return std::nullopt;
+  }
+  fitting.plan.timeline.seconds = countLaneSeconds(offload, fitting.plan);
+  return fitting;
+}
+
 /// Moves loads up where the bytes alive stay within `peakBytes`.
 static Schedule moveLoadsUp(const StepGraph &graph, const FittedSchedule &plan, uint64_t peakBytes) {
   const std::vector<double> seconds = listSeconds(graph, plan);

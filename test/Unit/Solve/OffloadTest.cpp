@@ -261,6 +261,16 @@ TEST(Offload, WhatDoesNotFitWaitsInTheSecondMemory) {
   const FittedSchedule apart = makePlan(spread, {0, 1, 2, numOps + 2, 3, numOps + 1, 4});
   EXPECT_TRUE(fitsRooms(spread, apart, std::array<uint64_t, 2>{page, 2 * page}));
   EXPECT_FALSE(fitsRooms(spread, apart, std::array<uint64_t, 2>{page, page}));
+  // The same schedule with the loads of the other graph.
+  const PackedPlan packed{plan, 256, 256};
+  const std::optional<PackedPlan> fitting = fitIntoRooms(near, packed, std::array<uint64_t, 2>{page, 2 * page});
+  ASSERT_TRUE(fitting);
+  EXPECT_EQ(fitting->plan.schedule, apart.schedule);
+  EXPECT_EQ(fitting->arenaBytes, 256u);
+  EXPECT_DOUBLE_EQ(fitting->plan.timeline.seconds, 8.4);
+  EXPECT_FALSE(fitIntoRooms(near, packed, std::array<uint64_t, 2>{page, page}));
+  EXPECT_FALSE(fitIntoRooms(near, packed, std::array<uint64_t, 1>{page}));
+  EXPECT_EQ(fitIntoRooms(near, packed, std::array<uint64_t, 1>{2 * page})->plan.schedule, plan.schedule);
   // b is there at 2 and has left at 3.1, when c has been there for 0.1; it is back at 4.2. a has left at 3.2; its load
   // begins when y is there, at 5.2, and ends at 7.4.
   const LaneTimes times = simulateLanes(spread, apart);

@@ -60,6 +60,12 @@ StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const 
 /// most `roomBytes` of the first.
 StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint64_t roomBytes);
 
+/// `packed`, a plan of one of those, where what waits has room. Otherwise the same with part of its loads from the
+/// second memory, as `spreadLoads` parts them: the same arena. Nothing where that has no room either. Its time is that
+/// of lanes.
+std::optional<PackedPlan> fitIntoRooms(const StepGraph &offload, const PackedPlan &packed,
+                                       std::span<const uint64_t> roomBytes);
+
 /// No plan with the operations, loads and stores of `plan` takes less time, in whatever order loads stand.
 double boundLaneSeconds(const StepGraph &graph, const FittedSchedule &plan);
 

@@ -140,7 +140,7 @@ def lit_suite(suite, full):
     run_lit(suite, BUILD, "lit", {}, *(["-Dfull=1"] if full else []))
     if full:
         tools = sorted(path.name for path in (BUILD / "bin").iterdir() if path.is_file())
-        run_lit(suite, build_sanitized(*tools), "lit sanitized", SANITIZED_BESIDE_LLVM)
+        run_lit(suite, build_sanitized(*tools), "lit sanitized", SANITIZED_BESIDE_LLVM, timeout=3600)
 
 
 # LLVM's own libraries are not sanitized: their allocators would be seen to poison, not to unpoison; contexts live until the
@@ -151,13 +151,13 @@ SANITIZED_BESIDE_LLVM = {
 }
 
 
-def run_lit(suite, build, name, environment, *flags):
-    """All text tests with the tools of a build folder; cases are named `name` and the file."""
+def run_lit(suite, build, name, environment, *flags, timeout=600):
+    """All text tests with the tools of a build folder, each in so many seconds; cases are named `name` and the file."""
     lit = dependencies.environment("tools").parent / "lit"
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "lit.json"
         run = subprocess.run(
-            [lit, "-q", f"-Dbuild={build}", f"-Dpython={dependencies.environment('tools')}", f"--output={report}", "--timeout=600", *flags, TEST],
+            [lit, "-q", f"-Dbuild={build}", f"-Dpython={dependencies.environment('tools')}", f"--output={report}", f"--timeout={timeout}", *flags, TEST],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             env=os.environ | environment,
         )  # fmt: skip

@@ -20,6 +20,9 @@ config.excludes = ["models", "Inputs", "lib", "Unit", "Contract"]
 # What takes minutes and has a smaller test next to it: -Dfull=1 runs it, as `tools/dev check --full` does.
 if not lit_config.params.get("full"):
     config.excludes.append("Full")
+# Sanitizers take address space without end, and nothing runs by them under a limit of memory.
+if lit_config.params.get("sanitized"):
+    config.excludes.append("memory-limit.test")
 config.test_source_root = str(HERE)
 config.test_exec_root = str(build / "test" / "lit")
 

@@ -140,7 +140,7 @@ def lit_suite(suite, full):
     run_lit(suite, BUILD, "lit", {}, *(["-Dfull=1"] if full else []))
     if full:
         tools = sorted(path.name for path in (BUILD / "bin").iterdir() if path.is_file())
-        run_lit(suite, build_sanitized(*tools), "lit sanitized", SANITIZED_BESIDE_LLVM, timeout=3600)
+        run_lit(suite, build_sanitized(*tools), "lit sanitized", SANITIZED_BESIDE_LLVM, "-Dsanitized=1", timeout=3600)
 
 
 # LLVM's own libraries are not sanitized: their allocators would be seen to poison, not to unpoison; contexts live until the

@@ -1,4 +1,4 @@
-"""Trains a model whose state does not fit into the memory that a process may have: offload_limit.py <folder>.
+"""Trains a model whose state does not fit into the memory that a process may have: memory_limit.py <folder>.
 
 Without another memory the run ends in words; with values in a file it reaches the losses of a run without a limit. The limit is
 of what is memory and no file (`ulimit -d`): that of address space counts what the host sees of the file, too.

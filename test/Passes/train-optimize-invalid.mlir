@@ -30,12 +30,13 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=one-cycle total-steps=9 schedule-options=curve=1-sqrt" 2>&1 | FileCheck %s --check-prefix=CURVE
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=wsd total-steps=9 schedule-options=decay_steps=10" 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=exponential min-lr=1e-5" 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd lr=1e-3 schedule=cosine total-steps=9 min-lr=2e-3" 2>&1 | FileCheck %s --check-prefix=LESS
 // RUN: not lowtide-opt %s --train-optimize --train-optimize 2>&1 | FileCheck %s --check-prefix=TWICE
 
 // TWICE: error: there is a @train already: updates are added once
 // UNKNOWN: error: optimizer: 'tiger' is none of adadelta, {{.*}}, rprop, sgd
 // OPTION: error: --betas is of adam, adamax, adamw, lamb, lion, nadam, radam; it has no effect on --optimizer=sgd, which takes --maximize, --weight-decay, and with --momentum --maximize, --momentum, --dampening, --nesterov, --weight-decay
-// RANGE: error: --momentum: momentum must lie in [0, 1), found 1.50
+// RANGE: error: --momentum: momentum must lie in [0, 1), found 1.5{{$}}
 // NUMBER: error: lr: must be a number of at least 0, not 'fast'
 // SCHEDULE: error: schedule: 'steps' is none of constant, linear, cosine, polynomial, step, {{.*}}, wsd; did you mean 'step'?
 // STEPS: error: schedule linear decays until total_steps, which must exceed warmup_steps = 0, found 0
@@ -45,9 +46,9 @@
 // GLOB: error: group: pattern '[bias'
 // ONNX: error: --convention=onnx: ONNX has no optimizer rmsprop; with PyTorch's convention it is there, and ONNX's has adagrad, adam, adamw, momentum, sgd
 // AMSGRAD: error: --amsgrad is PyTorch's: ONNX's formula of adam has none; leave out --convention=onnx
-// SWITCH: error: --amsgrad: amsgrad must be 0 or 1, found 2.00
-// POSITIVE: error: --beta2-decay: beta2_decay must not be positive, found 0.80
-// ETAS: error: --etas: etaplus must be above 1, found 0.90
+// SWITCH: error: --amsgrad: amsgrad must be 0 or 1, found 2{{$}}
+// POSITIVE: error: --beta2-decay: beta2_decay must not be positive, found 0.8{{$}}
+// ETAS: error: --etas: etaplus must be above 1, found 0.9{{$}}
 // ADJUST: error: --adjust-lr-fn: 'adam' is none of original, match_rms_adamw, spectral_unclamped
 // THREE: error: --ns-coefficients takes three numbers, as in --ns-coefficients=3.4445,-4.775,2.0315; '1,2' has 2
 // FALLBACK: error: --fallback has no effect on --optimizer=adamw, which updates every parameter itself
@@ -60,9 +61,10 @@
 // ASCENDING: error: --milestones are steps in ascending order
 // MILESTONES: error: schedule multistep needs the steps at which the rate falls, as in --milestones=1000,3000
 // CYCLE: error: --warmup-steps has no effect on --schedule=one-cycle, which warms up over --pct-start of its steps
-// RISE: error: schedule one-cycle: --pct-start=0.30 of --total-steps=3 is no more than one step
+// RISE: error: schedule one-cycle: --pct-start=0.3 of --total-steps=3 is no more than one step
 // CURVE: error: --curve=1-sqrt is none of schedule one-cycle: it has cosine, linear
-// DECAY: error: schedule wsd: --decay-steps=10.00 exceeds the 9 steps between warm-up and --total-steps
+// DECAY: error: schedule wsd: --decay-steps=10 exceeds the 9 steps between warm-up and --total-steps
+// LESS: error: min_lr must lie between 0 and lr = 0.001, found 0.002
 // LEAST: error: --min-lr has no effect on --schedule=exponential
 // EMPTY: error: group: pattern 'gamma' matches nothing among the parameters that are trained
 

@@ -9,14 +9,27 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 namespace lowtide::train {
 
+/// A number as a user would write it: 0.3, 1e-05; anything else as it is.
+template <typename Arg> decltype(auto) asWritten(Arg &&arg) {
+  if constexpr (std::is_same_v<std::decay_t<Arg>, double>) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%g", arg);
+    return text;
+  } else {
+    return std::forward<Arg>(arg);
+  }
+}
+
 template <typename... Args> llvm::Error refuse(const char *format, Args &&...args) {
-  return llvm::createStringError(llvm::formatv(format, std::forward<Args>(args)...).str());
+  return llvm::createStringError(llvm::formatv(format, asWritten(std::forward<Args>(args))...).str());
 }
 
 inline llvm::Error parseNumber(llvm::StringRef flag, llvm::StringRef text, double &value) {

@@ -191,8 +191,11 @@ static llvm::Error checkOptions(MLIRContext *context, const OptimizerInfo &info,
     if (!option) {
       std::string known = isFlag ? listFlags(info) : listGroupOptions(info);
       // PyTorch's SGD is two updates here.
-      if (isFlag && info.name == "sgd")
-        known += ", and with --momentum " + listFlags(*findOptimizer(context, "momentum"));
+      if (info.name == "sgd") {
+        const OptimizerInfo momentum = *findOptimizer(context, "momentum");
+        known += isFlag ? ", and with --momentum " + listFlags(momentum)
+                        : ", and with momentum=0.9 " + listGroupOptions(momentum);
+      }
       if (!isFlag)
         return refuse("{0}: {1} has no option '{2}'; it has {3}", where, asked, name, known);
       SmallVector<std::string> having;
@@ -256,19 +259,28 @@ static llvm::Error checkNesterov(const std::map<std::string, double> &options) {
   return refuse("--nesterov needs a momentum above 0, as in --momentum=0.9");
 }
 
+/// PyTorch's SGD is two updates here: `momentum` where its options name one, which PyTorch spells 0 for none.
+static llvm::Error chooseUpdate(std::string &optimizer, std::map<std::string, double> &options) {
+  auto momentum = options.find("momentum");
+  if (optimizer != "sgd" || momentum == options.end())
+    return llvm::Error::success();
+  if (momentum->second != 0.0) {
+    optimizer = "momentum";
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = checkNesterov(options))
+    return error;
+  for (const char *name : {"momentum", "dampening", "nesterov"})
+    options.erase(name);
+  return llvm::Error::success();
+}
+
 llvm::Error TrainOptions::finish(MLIRContext *context) {
   const std::string asked = optimizer;
-  if (optimizer == "sgd" && options.count("momentum") && options["momentum"] == 0.0)
-    if (llvm::Error error = checkNesterov(options))
-      return error;
-  if (optimizer == "sgd" && options.count("momentum")) {
-    if (options["momentum"] != 0.0) {
-      optimizer = "momentum";
-    } else { // PyTorch's spelling of none.
-      for (const char *name : {"momentum", "dampening", "nesterov"})
-        options.erase(name);
-    }
-  }
+  if (llvm::Error error = chooseUpdate(optimizer, options))
+    return error;
+  if (llvm::Error error = chooseUpdate(fallback, fallbackOptions))
+    return error;
   std::optional<OptimizerInfo> info = findOptimizer(context, optimizer), other;
   if (!info)
     return refuseName(context, "optimizer", optimizer);
@@ -310,7 +322,14 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
 llvm::Error TrainOptions::checkGroup(MLIRContext *context, GroupRule &rule, StringRef asked) {
   if (llvm::Error error = scaleRate("group", schedule.lr, rule.options))
     return error;
-  const bool isOther = !rule.optimizer.empty() && rule.optimizer != optimizer && rule.optimizer != asked;
+  if (rule.options.count("momentum") && (rule.optimizer.empty() ? asked : StringRef(rule.optimizer)) == "sgd") {
+    rule.optimizer = "sgd";
+    if (llvm::Error error = chooseUpdate(rule.optimizer, rule.options))
+      return error;
+  } else if (rule.optimizer == asked) {
+    rule.optimizer = optimizer; // with what all have
+  }
+  const bool isOther = !rule.optimizer.empty() && rule.optimizer != optimizer;
   std::optional<OptimizerInfo> info = findOptimizer(context, isOther ? rule.optimizer : optimizer), other;
   if (!info)
     return refuseName(context, "group: optimizer", rule.optimizer);

@@ -58,7 +58,7 @@ struct TrainOptions {
   llvm::Error set(llvm::StringRef flag, llvm::StringRef value);
   /// Checks what no single flag can: ranges, decays that need total_steps,
   /// options that the optimizer lacks. `sgd` with a momentum becomes
-  /// `momentum`. The train dialect must be loaded.
+  /// `momentum`, of groups and of the fallback, too. The train dialect must be loaded.
   llvm::Error finish(mlir::MLIRContext *context);
 
   /// The optimizer of a parameter; `rule` is null outside all groups. After finish().

@@ -58,7 +58,7 @@ public:
     Builder b(context);
     lr = train::getOrAppendScalar(step, rateScalar,
                                   RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
-    stepNumber = train::getOrAppendScalar(step, stepScalar, RankedTensorType::get({}, b.getI64Type()));
+    stepNumber = scheduled = train::getOrAppendScalar(step, stepScalar, RankedTensorType::get({}, b.getI64Type()));
     if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
       finite = step.getBody().front().getTerminator()->getOperand(*result);
     // Steps that made no update do not count for bias corrections.
@@ -77,7 +77,7 @@ public:
     const bool isHiddenMatrix = !hiddenMatrices.empty() && hiddenMatrices[number];
     const train::OptimizerInfo optimizer =
         *train::findOptimizer(context, options.chooseOptimizer(group, isHiddenMatrix));
-    const std::map<std::string, double> values = options.resolve(context, optimizer.name, group);
+    std::map<std::string, double> values = options.resolve(context, optimizer.name, group);
     if (!optimizer.traits.fallback.empty() && cast<RankedTensorType>(param.getType()).getRank() != 2)
       return emitError(param.getLoc()) << "group: " << optimizer.name << " updates matrices, and '"
                                        << binding.getName().getValue() << "' is " << param.getType()
@@ -91,6 +91,11 @@ public:
     if (gradient.getType() != wide)
       gradient = nn::cast(nn::Expr(builder, param.getLoc(), gradient), wide.getElementType());
     train::UpdateOperands operands{param, gradient, lr, stepNumber, {}, {}};
+    if (std::optional<double> rate = options.findRate(optimizer.name, group);
+        rate && options.schedule.endsAtOneRate() && *rate != options.schedule.lr) {
+      operands.lr = findRate(*rate);
+      values["lr_scale"] = 1.0;
+    }
     if (optimizer.traits.readsPermutation)
       operands.permutation = step.getArgAttrOfType<DenseI64ArrayAttr>(number, "onnx.transposed");
     const train::ParamShape shape = train::getParamShape(wide, operands.permutation);
@@ -129,6 +134,24 @@ public:
   void finish() { growth.finish(); }
 
 private:
+  /// The rate of a group that starts from `rate`: its part of the warm-up, then down to where all others end.
+  Value findRate(double rate) {
+    Value &known = rates[rate];
+    if (known)
+      return known;
+    const train::ScheduleOptions &schedule = options.schedule;
+    OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
+    Type f64 = builder.getF64Type();
+    nn::Expr all = nn::cast(nn::Expr(builder, step.getLoc(), lr), f64);
+    nn::Expr own = (all - schedule.minLr) * ((rate - schedule.minLr) / (schedule.lr - schedule.minLr)) + schedule.minLr;
+    if (schedule.warmupSteps) {
+      nn::Expr number = nn::cast(nn::Expr(builder, step.getLoc(), scheduled), f64);
+      nn::Expr isWarmUp = nn::less(number, static_cast<double>(schedule.warmupSteps));
+      own = nn::select(isWarmUp, all * (rate / schedule.lr), own);
+    }
+    return known = own;
+  }
+
   /// After the gradient, and after the last read of the parameter that the
   /// update overwrites.
   void setInsertionPoint(OpBuilder &builder, Value param, Value gradient) {
@@ -149,7 +172,9 @@ private:
   llvm::BitVector hiddenMatrices;
   /// Optimizer -> parameters.
   llvm::MapVector<StringRef, unsigned> counts;
-  Value lr, stepNumber;
+  /// `scheduled`: the step's number, by which a run looks up its rate; `stepNumber`: that of the update.
+  Value lr, scheduled, stepNumber;
+  std::map<double, Value> rates;
   /// Whether the step may be committed; null: always.
   Value finite;
 };

@@ -48,7 +48,7 @@ KINDS = {
 }
 LISTS = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus")}
 SWITCHES = ("nesterov", "amsgrad", "maximize", "centered", "decoupled_weight_decay")
-LR = 0.05
+LR, LEAST = 0.05, 0.01
 # What a rounding of f32 may become over 20 steps: of a parameter of about 1. Iterations of Muon are in bf16.
 BANDS = {"f32": (2e-5, 2e-5), "f64": (1e-12, 1e-12)}
 MUON_BAND = (0.0, STEPS * LR * 2.0**-6)
@@ -67,8 +67,8 @@ def gradients(dtype):
 
 
 def scheduler(optimizer):
-    """Half a cosine over the 20 steps."""
-    return lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+    """Half a cosine over the 20 steps, down to the same rate in every group."""
+    return lr_scheduler.CosineAnnealingLR(optimizer, STEPS, LEAST)
 
 
 class Torch:
@@ -135,7 +135,7 @@ class Torch:
 
 def flags(kind):
     own, bias = KINDS[kind]
-    own, said = dict(own), [f"--optimizer={kind}", f"--lr={LR}", "--schedule=cosine", f"--total-steps={STEPS}", f"--clip-norm={CLIP}"]
+    own, said = dict(own), [f"--optimizer={kind}", f"--lr={LR}", "--schedule=cosine", f"--total-steps={STEPS}", f"--min-lr={LEAST}", f"--clip-norm={CLIP}"]
     for name, parts in LISTS.items():
         if parts[0] in own:
             said.append(f"--{name}=" + ",".join(repr(own.pop(part)) for part in parts))
@@ -339,6 +339,37 @@ def compare_schedule(binaries, name):
     return ""
 
 
+# Of groups: flags, PyTorch's scheduler after a warm-up of four steps.
+GROUP_SCHEDULES = {
+    "cosine": (["--schedule=cosine", f"--total-steps={STEPS}"], lambda o: lr_scheduler.CosineAnnealingLR(o, STEPS - 4, LEAST)),
+    "cosine-restarts": (["--schedule=cosine-restarts", "--restart-steps=3", "--restart-mult=2"], lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 2, LEAST)),
+    "linear": (["--schedule=linear", f"--total-steps={STEPS}"], lambda o: lr_scheduler.LinearLR(o, 1.0, LEAST / LR, STEPS - 4)),
+}  # fmt: skip
+
+
+def compare_group_rates(binaries, name, rate, *more):
+    """A group whose rate begins elsewhere, after 20 steps in one optimizer of PyTorch, stopped half-way; its gradients are 1."""
+    own, make = GROUP_SCHEDULES[name]
+    torch.set_default_dtype(torch.float64)
+    whole, group = (torch.nn.Parameter(torch.tensor([start])) for start in (recorded.WEIGHTS["w"][0], recorded.WEIGHTS["b"][0]))
+    optimizer = torch.optim.SGD([{"params": [whole]}, {"params": [group], "lr": rate}], lr=LR)
+    schedule = lr_scheduler.SequentialLR(optimizer, [lr_scheduler.LinearLR(optimizer, 0.25, 1.0, 3), make(optimizer)], [4])
+    for _ in range(STEPS):
+        whole.grad, group.grad = torch.ones(1), torch.ones(1)
+        optimizer.step()
+        schedule.step()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        ours = Ours(binaries, work, "sgd")
+        np.savez(work / "data.npz", **{f"g_{n}": np.ones((STEPS, *shape), np.float32) for n, shape in recorded.LAYERS.items()})
+        tool(binaries / "lowtide", "compile", work / "sum.onnx", "-o", ours.artifact, "--dim=batch=1", "--entries=train", "-q", "--optimizer=sgd", f"--lr={LR}",
+             f"--min-lr={LEAST}", "--warmup-steps=4", f"--group=b:lr={rate}", "--target=reference", "--precision=f64", *own, *more)  # fmt: skip
+        ours.run(HALF)
+        params, _ = read(ours.run(STEPS - HALF, f"--resume={work / 'saved'}"))
+    first = {n: params[n].flatten()[:1] for n in "wb"}
+    return difference(first, {"w": whole.detach(), "b": group.detach()}, BANDS["f64"], "parameter")
+
+
 # Of the targets other than the CPU; in full every kind.
 SAMPLE = ("rmsprop", "lamb", "adafactor", "muon")
 TARGETS = {"reference": ["--target=reference"], "cuda-emulated": ["--target=cuda-emulated"]}
@@ -366,6 +397,10 @@ def list_cases(full):
         yield f"average {decay} f64", compare_average, ("f64", decay, "--target=reference", "--precision=f64")
         for target, more in TARGETS.items():
             yield f"average {decay} on {target}", compare_average, ("f32", decay, *more)
+    for name in GROUP_SCHEDULES:
+        for rate in (0.02, 0.005):
+            yield f"group of rate {rate}: {name}", compare_group_rates, (name, rate)
+        yield f"group of a rate: {name}, deferred", compare_group_rates, (name, 0.02, "--updates=deferred")
     for name in SCHEDULES:
         yield f"schedule {name}", compare_schedule, (name,)
 

@@ -16,6 +16,17 @@
 // RUN: not lowtide-opt %s --train-optimize="group=l.bias:optimizer=sgd,momentum=0,nesterov=1" 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: error: --nesterov needs a momentum above 0
 
+// Of PyTorch's schedules some fall to one rate in every group; a group's own rate is a part of all others.
+// RUN: lowtide-opt %s --train-optimize="optimizer=sgd lr=0.1 min-lr=0.02 schedule=cosine total-steps=9 warmup-steps=3 group=l.bias:lr=0.06" --verify-step | FileCheck %s --check-prefix=ONE
+// ONE-DAG: %[[LR:.*]]: tensor<f32> {train.binding = #train.scalar<"lr">}
+// ONE: %[[OWN:.*]] = nn.select
+// ONE: train.sgd {{.*}} lr %[[OWN]] step {{.*}}lr_scale = 1.000000e+00
+// RUN: lowtide-opt %s --train-optimize="optimizer=sgd lr=0.1 min-lr=0.02 schedule=cosine total-steps=9 group=l.bias:lr_scale=0.5" --verify-step | FileCheck %s --check-prefix=PART
+// RUN: lowtide-opt %s --train-optimize="optimizer=sgd lr=0.1 min-lr=0.02 schedule=linear total-steps=9 group=l.bias:lr=0.05" --verify-step | FileCheck %s --check-prefix=PART
+// PART: train.sgd {{.*}}lr_scale = 5.000000e-01
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd lr=1e-3 min-lr=1e-3 schedule=cosine total-steps=9 group=l.bias:lr=2e-3" 2>&1 | FileCheck %s --check-prefix=FLAT
+// FLAT: error: group: the fall of lr=0.002 to --min-lr=0.001 cannot be told from that of --lr=0.001, which is none: give --lr a rate above it
+
 func.func @gradient(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
                     %w: tensor<4x3xf32> {train.binding = #train.param<"l.weight">},
                     %b: tensor<3xf32> {train.binding = #train.param<"l.bias">})

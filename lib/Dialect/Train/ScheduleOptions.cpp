@@ -25,9 +25,10 @@ struct Setting {
 
 struct Kind {
   StringRef name;
-  bool needsEnd;                   ///< total_steps must be given
-  bool warmsUp;                    ///< takes warmup_steps
-  bool hasLeast;                   ///< takes min_lr
+  bool needsEnd;    ///< total_steps must be given
+  bool warmsUp;     ///< takes warmup_steps
+  bool hasLeast;    ///< takes min_lr
+  bool hasOneLeast; ///< min_lr is PyTorch's eta_min: the same of all groups, whatever rates they start from
   std::vector<StringRef> settings; ///< besides; "milestones" and "curve" too
   std::vector<StringRef> curves;
 };
@@ -53,17 +54,23 @@ static const std::vector<Setting> &listSettings() {
 
 static const std::vector<Kind> &listKinds() {
   static const std::vector<Kind> kinds{
-      {"constant", false, true, true, {}, {}},
-      {"linear", true, true, true, {}, {}},
-      {"cosine", true, true, true, {}, {}},
-      {"polynomial", true, true, true, {"power"}, {}},
-      {"step", false, true, false, {"step_size", "gamma"}, {}},
-      {"multistep", false, true, false, {"milestones", "gamma"}, {}},
-      {"exponential", false, true, false, {"gamma"}, {}},
-      {"inverse-sqrt", false, true, false, {"timescale"}, {}},
-      {"one-cycle", true, false, false, {"pct_start", "div_factor", "final_div_factor", "curve"}, {"cosine", "linear"}},
-      {"cosine-restarts", false, true, true, {"restart_steps", "restart_mult"}, {}},
-      {"wsd", true, true, true, {"decay_steps", "curve"}, {"cosine", "linear", "1-sqrt"}}};
+      {"constant", false, true, true, false, {}, {}},
+      {"linear", true, true, true, false, {}, {}},
+      {"cosine", true, true, true, true, {}, {}},
+      {"polynomial", true, true, true, false, {"power"}, {}},
+      {"step", false, true, false, false, {"step_size", "gamma"}, {}},
+      {"multistep", false, true, false, false, {"milestones", "gamma"}, {}},
+      {"exponential", false, true, false, false, {"gamma"}, {}},
+      {"inverse-sqrt", false, true, false, false, {"timescale"}, {}},
+      {"one-cycle",
+       true,
+       false,
+       false,
+       false,
+       {"pct_start", "div_factor", "final_div_factor", "curve"},
+       {"cosine", "linear"}},
+      {"cosine-restarts", false, true, true, true, {"restart_steps", "restart_mult"}, {}},
+      {"wsd", true, true, true, false, {"decay_steps", "curve"}, {"cosine", "linear", "1-sqrt"}}};
   return kinds;
 }
 
@@ -179,6 +186,8 @@ llvm::Error ScheduleOptions::finish() {
     curve = own.curves.front().str();
   return llvm::Error::success();
 }
+
+bool ScheduleOptions::endsAtOneRate() const { return minLr != 0.0 && findKind(kind).hasOneLeast; }
 
 DictionaryAttr ScheduleOptions::getAttr(MLIRContext *context) const {
   Builder b(context);

@@ -235,14 +235,21 @@ static llvm::Error refuseName(MLIRContext *context, StringRef flag, StringRef na
   return refuse("{0}: '{1}' is none of {2}{3}", flag, name, llvm::join(known, ", "), suggestName(name, known));
 }
 
-/// A learning rate of its own becomes a part of the scheduled one.
-static llvm::Error scaleRate(StringRef where, double base, std::map<std::string, double> &options) {
+/// A learning rate of its own becomes a part of the scheduled one; `rate`: what it was.
+static llvm::Error scaleRate(StringRef where, const ScheduleOptions &schedule, std::map<std::string, double> &options,
+                             std::optional<double> &rate) {
+  const double base = schedule.lr;
   auto lr = options.find("lr");
   if (lr == options.end())
     return llvm::Error::success();
+  if (schedule.endsAtOneRate() && base == schedule.minLr && lr->second != base)
+    return refuse("{0}: the fall of lr={1} to --min-lr={2} cannot be told from that of --lr={2}, which is none: give "
+                  "--lr a rate above it",
+                  where, lr->second, base);
   if (base == 0.0 && lr->second != 0.0)
     return refuse("{0}: lr={1} is a part of --lr, which is 0: give --lr a rate and other groups lr=0", where,
                   lr->second);
+  rate = lr->second;
   options["lr_scale"] = base == 0.0 ? 1.0 : lr->second / base;
   options.erase("lr");
   return llvm::Error::success();
@@ -302,7 +309,7 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
     return error;
   if (llvm::Error error = schedule.finish())
     return error;
-  if (llvm::Error error = scaleRate("fallback", schedule.lr, fallbackOptions))
+  if (llvm::Error error = scaleRate("fallback", schedule, fallbackOptions, fallbackRate))
     return error;
   if (other)
     if (llvm::Error error = checkOptions(context, *other, nullptr, fallback, "fallback", fallbackOptions))
@@ -320,7 +327,7 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
 }
 
 llvm::Error TrainOptions::checkGroup(MLIRContext *context, GroupRule &rule, StringRef asked) {
-  if (llvm::Error error = scaleRate("group", schedule.lr, rule.options))
+  if (llvm::Error error = scaleRate("group", schedule, rule.options, rule.rate))
     return error;
   if (rule.options.count("momentum") && (rule.optimizer.empty() ? asked : StringRef(rule.optimizer)) == "sgd") {
     rule.optimizer = "sgd";
@@ -369,6 +376,12 @@ std::map<std::string, double> TrainOptions::resolve(MLIRContext *context, String
   if (rule)
     apply(rule->options);
   return resolved;
+}
+
+std::optional<double> TrainOptions::findRate(StringRef name, const GroupRule *rule) const {
+  if (rule && rule->options.count("lr_scale"))
+    return rule->rate;
+  return name == fallback && fallbackOptions.count("lr_scale") ? fallbackRate : std::nullopt;
 }
 
 const GroupRule *TrainOptions::findGroup(StringRef parameter) const {

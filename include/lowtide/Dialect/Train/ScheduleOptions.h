@@ -32,6 +32,8 @@ struct ScheduleOptions {
   llvm::Error set(llvm::StringRef name, llvm::StringRef value);
   /// Checks what no single flag can: ranges, flags that the kind lacks, decays without an end.
   llvm::Error finish();
+  /// Whether every group's rate falls to min_lr itself, as to PyTorch's eta_min, and not to its part of it.
+  bool endsAtOneRate() const;
   /// The module attribute `train.schedule`. After finish().
   mlir::DictionaryAttr getAttr(mlir::MLIRContext *context) const;
 };

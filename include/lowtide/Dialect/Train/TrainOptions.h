@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Error.h"
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct GroupRule {
   std::string text; ///< as written: the group's name
   std::vector<NamePattern> patterns;
   std::map<std::string, double> options; ///< options of the optimizer; lr is turned into lr_scale
+  std::optional<double> rate;            ///< that lr
   std::string optimizer;                 ///< of these parameters; empty: as for all
   /// `moments`, `master`: codecs of what is stored (passes/TrainStateLayouts.cpp).
   std::map<std::string, std::string> layouts;
@@ -47,6 +49,7 @@ struct TrainOptions {
   /// name: as the record has it.
   std::string fallback;
   std::map<std::string, double> fallbackOptions;
+  std::optional<double> fallbackRate; ///< its lr, of which fallbackOptions have a part of --lr
   ScheduleOptions schedule;
   std::vector<GroupRule> groups; ///< the first that matches wins
 
@@ -66,6 +69,8 @@ struct TrainOptions {
   /// Values of all options of an optimizer for a parameter. After finish().
   std::map<std::string, double> resolve(mlir::MLIRContext *context, llvm::StringRef optimizer,
                                         const GroupRule *rule) const;
+  /// The learning rate of its own that the schedule of a parameter begins with; none: --lr, or a part of it (lr_scale).
+  std::optional<double> findRate(llvm::StringRef optimizer, const GroupRule *rule) const;
   /// Null if none matches.
   const GroupRule *findGroup(llvm::StringRef parameter) const;
 

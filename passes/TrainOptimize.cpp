@@ -119,6 +119,10 @@ public:
     return success();
   }
 
+  bool hasUpdatesBy(StringRef optimizer) const { return counts.contains(optimizer); }
+  std::string listOptimizers() const {
+    return llvm::join(llvm::map_range(counts, [](const auto &count) { return count.first.str(); }), ", ");
+  }
   /// "12 updates by muon, 9 by adamw".
   std::string describeUpdates() const {
     if (counts.empty())
@@ -248,6 +252,12 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       }
     }
     writer.finish();
+    if (updates && !options.fallback.empty() && !writer.hasUpdatesBy(options.optimizer))
+      step.emitWarning("--optimizer=") << options.optimizer << " updates hidden matrices, and none of the " << updates
+                                       << " parameters that are trained is one: all are updated by "
+                                       << writer.listOptimizers()
+                                       << "; --group='PATTERN:optimizer=" << options.optimizer
+                                       << "' gives it the matrices of a pattern";
     train::eraseResults(step, [](Attribute binding) {
       auto output = dyn_cast_or_null<train::OutputAttr>(binding);
       return isa_and_nonnull<train::GradientAttr>(binding) || (output && output.getName() == train::finiteName);

@@ -16,6 +16,12 @@
 // RUN: not lowtide-opt %s --train-optimize="group=l.bias:optimizer=sgd,momentum=0,nesterov=1" 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: error: --nesterov needs a momentum above 0
 
+// An optimizer of hidden matrices that finds none says so, and what takes their place.
+// RUN: lowtide-opt %s --train-optimize="optimizer=muon" 2>&1 | FileCheck %s --check-prefix=HIDDEN
+// HIDDEN: warning: --optimizer=muon updates hidden matrices, and none of the 2 parameters that are trained is one: all are updated by adamw; --group='PATTERN:optimizer=muon' gives it the matrices of a pattern
+// RUN: lowtide-opt %s --train-optimize="optimizer=muon group=l.weight:optimizer=muon" 2>&1 | FileCheck %s --check-prefix=GIVEN
+// GIVEN-NOT: warning
+
 // Of PyTorch's schedules some fall to one rate in every group; a group's own rate is a part of all others.
 // RUN: lowtide-opt %s --train-optimize="optimizer=sgd lr=0.1 min-lr=0.02 schedule=cosine total-steps=9 warmup-steps=3 group=l.bias:lr=0.06" --verify-step | FileCheck %s --check-prefix=ONE
 // ONE-DAG: %[[LR:.*]]: tensor<f32> {train.binding = #train.scalar<"lr">}

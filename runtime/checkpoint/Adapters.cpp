@@ -196,7 +196,9 @@ bool isFanInFanOut(const Pair &pair, const plan::Plan &plan) {
   return (source && source->permutation_size() == 2 ? source->permutation(in) : in) == 0;
 }
 
-Json configJson(const std::vector<Pair> &pairs, const std::set<std::string> &saved, const plan::Plan &plan) {
+/// `trainsBiases`: of layers that have a pair.
+Json configJson(const std::vector<Pair> &pairs, const std::set<std::string> &saved, bool trainsBiases,
+                const plan::Plan &plan) {
   const Pair &first = pairs.front();
   Json ranks = Json::object(), alphas = Json::object();
   double dropout = 0;
@@ -215,7 +217,7 @@ Json configJson(const std::vector<Pair> &pairs, const std::set<std::string> &sav
   config["lora_dropout"] = dropout;
   config["use_rslora"] = first.facts->rslora();
   config["use_dora"] = !first.facts->magnitude().empty();
-  config["bias"] = "none";
+  config["bias"] = trainsBiases ? "lora_only" : "none";
   config["init_lora_weights"] = true;
   config["inference_mode"] = true;
   config["fan_in_fan_out"] = isTurned;
@@ -269,6 +271,11 @@ Status checkConfig(const std::vector<Pair> &pairs, const nlohmann::json &config,
 
 } // namespace
 
+std::string baseLayerName(const std::string &name) {
+  const std::string module = moduleOf(name);
+  return module == name ? name : module + ".base_layer" + name.substr(module.size());
+}
+
 double adapterScale(const plan::Adapter &adapter, int64_t rank) {
   const auto size = static_cast<double>(rank);
   return adapter.alpha() / (adapter.rslora() ? std::sqrt(size) : size);
@@ -281,9 +288,10 @@ Status writeAdapter(const Session &session, const std::string &folder) {
   if (pairs->empty())
     return {StatusCode::Internal, "no pair is trained", folder};
   const plan::Plan &plan = session.plan();
-  std::set<std::string> ofPairs, saved;
+  std::set<std::string> ofPairs, saved, modules, biases;
   std::vector<SafetensorsEntry> entries;
-  for (const Pair &pair : *pairs)
+  for (const Pair &pair : *pairs) {
+    modules.insert(pair.facts->module());
     for (const Tensor *tensor : {&pair.a, &pair.b, &pair.magnitude}) {
       if (!tensor->binding)
         continue;
@@ -291,23 +299,30 @@ Status writeAdapter(const Session &session, const std::string &folder) {
       entries.push_back(frameworkEntry(adapterPrefix + name, *tensor, findSource(plan, name)));
       ofPairs.insert(name);
     }
+  }
   const std::vector<Tensor> persistent = session.persistent();
   for (const Tensor &tensor : persistent)
-    if (tensor.binding->kind() == plan::Binding::PARAM && !ofPairs.count(tensor.binding->name()))
-      saved.insert(moduleOf(tensor.binding->name()));
+    if (const std::string &name = tensor.binding->name();
+        tensor.binding->kind() == plan::Binding::PARAM && !ofPairs.count(name)) {
+      // A layer that has a pair cannot be saved whole, too; PEFT has a switch for its bias.
+      const bool isBias = name.ends_with(".bias") && modules.count(moduleOf(name));
+      isBias ? biases.insert(name) : saved.insert(moduleOf(name));
+      if (isBias)
+        entries.push_back(frameworkEntry(adapterPrefix + baseLayerName(name), tensor, findSource(plan, name)));
+    }
   // PEFT saves such modules whole.
   for (const Tensor &tensor : persistent) {
     const std::string &name = tensor.binding->name();
     const plan::ParameterSource *source = findSource(plan, name);
     const bool isSaved = tensor.binding->kind() == plan::Binding::PARAM || (source && source->saved());
-    if (!isSaved || ofPairs.count(name) || !saved.count(moduleOf(name)))
+    if (!isSaved || ofPairs.count(name) || biases.count(name) || !saved.count(moduleOf(name)))
       continue;
     const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
     entries.push_back(coded ? codedEntry(adapterPrefix + name, *coded, *source)
                             : frameworkEntry(adapterPrefix + name, tensor, source));
   }
   LOWTIDE_TRY(writeSafetensors(folder + "/" + adapterFiles[0], entries, {{"format", "pt"}}));
-  return writeFile(folder + "/" + adapterFiles[1], configJson(*pairs, saved, plan).dump(2) + "\n");
+  return writeFile(folder + "/" + adapterFiles[1], configJson(*pairs, saved, !biases.empty(), plan).dump(2) + "\n");
 }
 
 bool isAdapterPath(const std::string &path) {

@@ -18,11 +18,14 @@ namespace lowtide::rt {
 /// What PEFT puts in front of a module's name.
 inline constexpr const char *adapterPrefix = "base_model.model.";
 
+/// What PEFT calls a parameter of a layer that has a pair: fc.base_layer.bias for fc.bias.
+std::string baseLayerName(const std::string &name);
+
 /// alpha / rank, or alpha / √rank; `rank` is the first dimension of the pair's A.
 double adapterScale(const plan::Adapter &adapter, int64_t rank);
 
-/// Writes both files into `folder`: pairs and magnitudes, and the other tensors of modules in which something else is
-/// trained.
+/// Writes both files into `folder`: pairs and magnitudes, biases of their layers that are trained, and the tensors of
+/// modules in which something else is trained.
 Status writeAdapter(const Session &session, const std::string &folder);
 
 /// Sets the constants that are norms of weights (plan.Adapter.norm) to what the weights of a session have now, on the

@@ -74,6 +74,8 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     std::vector<std::string> names = {binding.name()};
     if (source)
       names.insert(names.end(), source->tied_names().begin(), source->tied_names().end());
+    if (isAdapter)
+      names.push_back(baseLayerName(binding.name()));
     for (const std::string &name : names)
       if (auto found = arrays->find(prefix + name); found != arrays->end()) {
         unused.erase(found->first);

@@ -234,6 +234,19 @@ assert config["r"] == 2 and config["rank_pattern"] == {"transformer.h.1.attn.c_a
 assert config["alpha_pattern"] == {"transformer.h.1.attn.c_attn": 8, "lm_head": 3} and config["modules_to_save"] == ["transformer.ln_f"], config
 found = read_safetensors(saved("several") / "adapter_model.safetensors")
 assert found[PREFIX + "lm_head.lora_A.weight"].shape == (3, 32) and found[PREFIX + "transformer.ln_f.bias"].shape == (32,)
+# The bias of a layer that has a pair: PEFT's bias="lora_only", in its names, both ways.
+biased = compile(gpt / "model.onnx", ONE, "--params=*.c_attn.bias,transformer.ln_f.*", "--lr=0.01", name="biased.tide")
+run(biased, gpt, "--steps=3", f"--save={scratch / 'biased'}")
+config = json.loads((saved("biased") / "adapter_config.json").read_text())
+assert config["bias"] == "lora_only" and config["modules_to_save"] == ["transformer.ln_f"], config
+found, kept = (read_safetensors(saved("biased") / f"{n}.safetensors") for n in ("adapter_model", "params"))
+for layer in (f"transformer.h.{i}.attn.c_attn" for i in (0, 1)):
+    assert numpy.array_equal(found[f"{PREFIX}{layer}.base_layer.bias"], kept[f"{layer}.bias"]) and f"{PREFIX}{layer}.bias" not in found, list(found)
+    assert not numpy.array_equal(kept[f"{layer}.bias"], weights[f"{layer}.bias"])
+# Also where the step does not train it.
+frozen = compile(gpt / "model.onnx", ONE, "--params=transformer.ln_f.*", name="frozen.tide")
+evaluated = evaluate(biased, gpt, f"--resume={scratch / 'biased'}")
+assert evaluate(biased, gpt, f"--init={saved('biased')}") == evaluated == evaluate(frozen, gpt, f"--init={saved('biased')}")
 words = compile(gpt / "model.onnx", "--lora=transformer.wte:r=4", name="words.tide")
 run(words, gpt, "--steps=3", f"--save={scratch / 'words'}")
 found = read_safetensors(saved("words") / "adapter_model.safetensors")

@@ -239,6 +239,32 @@ double patternNumber(const nlohmann::json &config, const char *pattern, const ch
   return found != config.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
+/// What makes pairs mean something else than weights of the model file plus scale · B · A.
+Status checkVariant(const nlohmann::json &config, const std::string &path) {
+  // These change the base as they draw the pairs; PEFT does it again when it loads them.
+  if (auto found = config.find("init_lora_weights"); found != config.end() && found->is_string()) {
+    const std::string initial = found->get<std::string>();
+    for (const char *kind : {"pissa", "corda", "olora", "loftq", "lora_ga"})
+      if (initial.starts_with(kind))
+        return badInput("init_lora_weights is " + found->dump() +
+                            ": these pairs belong to weights that PEFT changed when it drew them, not to the model "
+                            "file's; PEFT's save_pretrained with path_initial_model_for_weight_conversion=… writes "
+                            "pairs for those",
+                        path);
+  }
+  for (const char *key :
+       {"alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
+        "target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora"}) {
+    auto found = config.find(key);
+    if (found == config.end() || found->is_null() || found->empty() || *found == nlohmann::json(false))
+      continue;
+    return badInput(std::string(key) + " is set: such an adapter is more than pairs of matrices and magnitudes, and "
+                                       "only these can be loaded; merge it into the model with PEFT, and export that",
+                    path);
+  }
+  return Status::ok();
+}
+
 /// Whether pairs that were trained under a configuration mean the same in this session.
 Status checkConfig(const std::vector<Pair> &pairs, const nlohmann::json &config, const std::string &path) {
   auto isSet = [&](const char *key) {
@@ -248,6 +274,7 @@ Status checkConfig(const std::vector<Pair> &pairs, const nlohmann::json &config,
   auto type = config.find("peft_type");
   if (type == config.end() || !type->is_string() || type->get<std::string>() != "LORA")
     return badInput("is of no LoRA adapter: peft_type is " + (type == config.end() ? "missing" : type->dump()), path);
+  LOWTIDE_TRY(checkVariant(config, path));
   if (isSet("use_dora") != !pairs.front().facts->magnitude().empty())
     return badInput(isSet("use_dora") ? "has magnitudes (use_dora), the artifact has none: compile with --lora='…,dora'"
                                       : "has no magnitudes (use_dora), the artifact trains some: compile without dora",

@@ -36,7 +36,8 @@ Status initializeNorms(const Session &session, bool withMagnitudes);
 bool isAdapterPath(const std::string &path);
 /// Sets the pairs of a bound session to what PEFT's files hold (a folder with both, or adapter_model.safetensors
 /// alone), and what else is trained where it is there. Refuses pairs that the artifact lacks or has in another shape,
-/// and a configuration with another scale, or with magnitudes where there are none. Everything is looked at before
+/// and a configuration with another scale, with magnitudes where there are none, or of pairs that mean something else
+/// than a sum with the model file's weights. Everything is looked at before
 /// anything is changed; `notes` says what was kept.
 Status loadAdapter(Session &session, const std::string &path, std::vector<std::string> &notes);
 

@@ -277,6 +277,17 @@ assert "has no magnitudes (use_dora)" in run(decomposed, gpt, "--steps=1", f"--i
 shutil.copytree(gpt / "adapter", scratch / "bad")
 (scratch / "bad/adapter_config.json").write_text('{"peft_type": "IA3"}')
 assert 'peft_type is "IA3"' in run(step, gpt, "--steps=1", f"--init={scratch / 'bad'}", code=2)[1]
+whole = json.loads((gpt / "adapter/adapter_config.json").read_text())
+few = compile(gpt / "model.onnx", "--lora=*.c_attn,*.c_proj,*.c_fc:r=4,alpha=8", name="few.tide")
+for key, value, refusal in (
+    ("init_lora_weights", "pissa_niter_4", 'init_lora_weights is "pissa_niter_4": these pairs belong to weights that PEFT changed'),
+    ("init_lora_weights", "gaussian", ""), ("lora_bias", True, "lora_bias is set"), ("lora_bias", False, ""),
+    ("alora_invocation_tokens", [5], "alora_invocation_tokens is set: such an adapter is more than pairs"),
+    ("layer_replication", None, ""), ("trainable_token_indices", [], ""),
+):  # fmt: skip
+    (scratch / "bad/adapter_config.json").write_text(json.dumps(whole | {key: value}))
+    said = run(few, gpt, "--steps=1", f"--init={scratch / 'bad'}", code=2 if refusal else 0)[1]
+    assert refusal in said, (key, value, said)
 assert "matches no layer" in compile(gpt / "model.onnx", "--lora=*.q_proj:r=4", code=1)
 assert "matches no product: transformer.ln_f is read by" in compile(gpt / "model.onnx", "--lora=transformer.ln_f:r=1", code=1)
 assert "is trained itself" in compile(gpt / "model.onnx", ONE, "--params=*.c_attn.weight", code=1)

@@ -303,16 +303,23 @@ static void setOpset(func::FuncOp model) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getElementType().isBF16();
   };
-  bool computesInBf16 = false;
   Builder builder(model.getContext());
+  int64_t opset = exportOpset;
   model.walk([&](onnx::NodeOp node) {
-    computesInBf16 |= !llvm::is_contained({"Cast", "Reshape", "Identity"}, node.getOpType()) &&
-                      llvm::any_of(node.getResultTypes(), isBf16);
+    if (!llvm::is_contained({"Cast", "Reshape", "Identity"}, node.getOpType()) &&
+        llvm::any_of(node.getResultTypes(), isBf16))
+      opset = exportOpsetForBf16;
   });
-  int64_t opset = computesInBf16 ? exportOpsetForBf16 : exportOpset;
-  for (auto function : model->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
-    if (function != model && !function->hasAttr(onnxFunctionAttrName))
-      continue;
+  SmallVector<func::FuncOp> functions = {model};
+  for (auto function : model->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    if (function != model && function->hasAttr(onnxFunctionAttrName))
+      functions.push_back(function);
+  for (func::FuncOp function : functions)
+    function.walk([&](onnx::NodeOp node) {
+      if (node.getOpType() == "BitCast")
+        opset = exportOpsetForBits;
+    });
+  for (func::FuncOp function : functions) {
     function.walk([&](onnx::NodeOp node) {
       if (node.getDomain().empty())
         node.setVersion(opset);

@@ -191,6 +191,9 @@ Value lowtide::writeScalarOp(FormBuilder &form, Operation *op, ArrayRef<Value> o
       .Case([&](arith::CmpIOp compare) { return writeIntCompare(form, compare, operands[0], operands[1]); })
       .Case<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::FPToSIOp, arith::ExtSIOp, arith::TruncIOp,
             arith::IndexCastOp>([&](auto) { return form.cast(operands[0], resultType); })
+      .Case([&](arith::BitcastOp) {
+        return form.pointwise("BitCast", operands, resultType, form.attr("to", getOnnxDataType(resultType)));
+      })
       .Case([&](arith::ExtUIOp) { return zeroExtend(form, operands[0], resultType); })
       .Case([&](arith::UIToFPOp) {
         if (isLogic)

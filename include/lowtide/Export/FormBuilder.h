@@ -23,6 +23,8 @@ namespace lowtide {
 inline constexpr int64_t exportOpset = 20;
 /// The first version in which all operators that forms use take bf16.
 inline constexpr int64_t exportOpsetForBf16 = 22;
+/// The first version that has BitCast.
+inline constexpr int64_t exportOpsetForBits = 26;
 
 /// The element type as ONNX numbers it (TensorProto.DataType): floats, booleans and integers of 8 to 64 bits.
 int64_t getOnnxDataType(mlir::Type type);

@@ -84,7 +84,8 @@ struct FlagMaker {
     std::replace(key.begin(), key.end(), '-', '_');
     auto &values = o.*field;
     if (!row.switchValue.empty())
-      return app.add_flag_callback(flag, [&values, key, value = row.switchValue] { values[key] = value; }, row.text);
+      return app.add_flag_function(
+          flag, [&values, key, on = row.switchValue](int64_t count) { values[key] = count > 0 ? on : "0"; }, row.text);
     return app.add_option_function<std::string>(
         flag, [&values, key](const std::string &value) { values[key] = value; }, row.text);
   }

@@ -73,7 +73,7 @@ int applySettings(const verify::Record &record, bool isOwn, Options &step) {
   for (const auto &[key, value] : record.options)
     if (key == "lr")
       step.lr = value;
-    else if (value != "0" || key == "weight_decay") // what is off in PyTorch need not have a flag
+    else if (value != "0" || key == "weight_decay" || key == "nesterov") // what is off by itself need not have a flag
       step.optimizerOptions[key] = value;
   step.clipNorm = record.clipNorm, step.clipValue = record.clipValue;
   return exitOk;

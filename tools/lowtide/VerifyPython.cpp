@@ -17,10 +17,10 @@
 using namespace lowtide::driver;
 namespace json = llvm::json;
 
-/// "0.9,0.999" as a list, "0.01" as a number, "nesterov" as true.
+/// "0.9,0.999" as a list, "0.01" as a number, "nesterov" as true or false.
 static json::Value settingOf(llvm::StringRef key, llvm::StringRef text) {
   if (key == "nesterov")
-    return true;
+    return text != "0";
   json::Array numbers;
   for (llvm::StringRef part : llvm::split(text, ',')) {
     double value;

@@ -255,6 +255,15 @@ static llvm::Error scaleRate(StringRef where, const ScheduleOptions &schedule, s
   return llvm::Error::success();
 }
 
+/// Whether an option of some optimizer is on or off, and nothing between.
+static bool isSwitch(MLIRContext *context, StringRef name) {
+  return llvm::any_of(listOptimizers(context), [&](StringRef optimizer) {
+    const OptimizerInfo info = *findOptimizer(context, optimizer);
+    const OptimizerOption *option = info.findOption(name);
+    return option && option->isValid(0.0) && option->isValid(1.0) && !option->isValid(0.5);
+  });
+}
+
 /// As PyTorch's SGD has it.
 static llvm::Error checkNesterov(const std::map<std::string, double> &options) {
   auto get = [&](const char *name) { return options.count(name) ? options.at(name) : 0.0; };
@@ -305,6 +314,10 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
     if (!other->traits.fallback.empty())
       return refuse("fallback: {0} does not update every parameter, either; as in --fallback=adamw", fallback);
   }
+  // Off is what an optimizer without such a switch does.
+  for (const auto &[name, value] : std::map<std::string, double>(options))
+    if (value == 0.0 && !info->findOption(name) && !(other && other->findOption(name)) && isSwitch(context, name))
+      options.erase(name);
   if (llvm::Error error = checkOptions(context, *info, other ? &*other : nullptr, asked, "", options))
     return error;
   if (llvm::Error error = schedule.finish())

@@ -7,6 +7,7 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias" 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:beta1=0.5" 2>&1 | FileCheck %s --check-prefix=GROUPOPTION
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:beta=1" 2>&1 | FileCheck %s --check-prefix=GROUPWORD
+// RUN: not lowtide-opt %s --train-optimize="optimizer=adam group=bias:betas=0.9,0.95" 2>&1 | FileCheck %s --check-prefix=GROUPLIST
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=[bias:lr=1" 2>&1 | FileCheck %s --check-prefix=GLOB
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=gamma:weight_decay=0" 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not lowtide-opt %s --train-optimize="optimizer=rmsprop convention=onnx" 2>&1 | FileCheck %s --check-prefix=ONNX
@@ -43,6 +44,7 @@
 // GROUP: error: group: 'bias' is not of the form pattern,pattern:option=value,option=value
 // GROUPOPTION: error: group: sgd has no option 'beta1'; it has lr, lr_scale, maximize, weight_decay
 // GROUPWORD: error: group: no optimizer has an option of the name: 'beta' is none of {{.*}}; did you mean 'beta1'?
+// GROUPLIST: error: group: 'betas' in 'bias:betas=0.9,0.95' are two options here, as in beta1=…,beta2=…
 // GLOB: error: group: pattern '[bias'
 // ONNX: error: --convention=onnx: ONNX has no optimizer rmsprop; with PyTorch's convention it is there, and ONNX's has adagrad, adam, adamw, momentum, sgd
 // AMSGRAD: error: --amsgrad is PyTorch's: ONNX's formula of adam has none; leave out --convention=onnx

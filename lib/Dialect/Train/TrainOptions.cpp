@@ -69,6 +69,10 @@ static llvm::Error parseOptions(StringRef flag, StringRef text, StringRef option
         return refuse("{0}: '{1}' is given twice in '{2}'", flag, option, text);
       continue;
     }
+    for (const ListFlag &list : listListFlags())
+      if (list.name == option)
+        return refuse("{0}: '{1}' in '{2}' are {3} options here, as in {4}=…", flag, option, text, list.count,
+                      llvm::join(list.options, "=…,"));
     if (values.count(option))
       return refuse("{0}: '{1}' is given twice in '{2}'", flag, option, text);
     if (llvm::Error error = parseNumber((flag + ": " + option).str(), value, values[option]))

@@ -208,7 +208,7 @@ def MomentumOption : OptimizerValue<"momentum", "sgd, rmsprop: momentum factor (
 def DampeningOption : OptimizerValue<"dampening", "sgd: part of the gradient kept out of the momentum buffer (0)">;
 def LrDecayOption : OptimizerValue<"lr-decay", "adagrad: learning rate / (1 + step * lr_decay) (0)">;
 def InitialAccumulatorValueOption : OptimizerValue<"initial-accumulator-value", "adagrad: first sum of squares (0)">;
-def NesterovOption : OptimizerSwitch<"nesterov", "sgd: Nesterov momentum">;
+def NesterovOption : OptimizerSwitch<"nesterov", "sgd: Nesterov momentum; muon: on, unless it is false">;
 def AmsgradOption : OptimizerSwitch<"amsgrad", "adam, adamw: divide by the largest second moment so far">;
 def MaximizeOption : OptimizerSwitch<"maximize", "Step along the gradient, not against it">;
 def AlphaOption : OptimizerValue<"alpha",

@@ -133,7 +133,11 @@ private:
   std::string flagsOf(const Way &way) const;
   Way measure(Compilation::Variation variation);
   void plan(Way &way);
+  /// How far the numbers of a step are from those of the step that was asked for; 0: they are the same.
+  int rank(const Way &way) const;
   const Way *findCheapest() const;
+  /// A plan within the budget could be the cheapest way: recomputation only adds time.
+  bool mayBeCheapest(const Way &way) const;
   /// The largest batch of which `fits` is true, from `known`, which fits, up; 0: none from 1 on.
   int64_t findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess);
   void findLargestBatches();
@@ -210,23 +214,29 @@ void FitAnswer::plan(Way &way) {
   way.plannedSeconds = compilation.planWithin(way.variation, budget);
 }
 
+int FitAnswer::rank(const Way &way) const {
+  const bool isOtherPrecision =
+      !way.variation.precision.empty() && way.variation.precision != compilation.options.precision;
+  const bool isOtherBatch = way.variation.batch && way.variation.batch != batch;
+  // What is stored in fewer bits is another step too, codes more so.
+  const StringRef moments = way.variation.moments;
+  const int codec = moments.empty() ? 0 : moments == "bf16" ? 4 : 8;
+  return (isOtherPrecision ? 1 : 0) + (isOtherBatch ? 2 : 0) + codec;
+}
+
 const FitAnswer::Way *FitAnswer::findCheapest() const {
   // What changes no number comes before what does; of those, the fastest.
   const Way *best = nullptr;
-  auto rank = [&](const Way &way) {
-    const bool isOtherPrecision =
-        !way.variation.precision.empty() && way.variation.precision != compilation.options.precision;
-    const bool isOtherBatch = way.variation.batch && way.variation.batch != batch;
-    // What is stored in fewer bits is another step too, codes more so.
-    const StringRef moments = way.variation.moments;
-    const int codec = moments.empty() ? 0 : moments == "bf16" ? 4 : 8;
-    return (isOtherPrecision ? 1 : 0) + (isOtherBatch ? 2 : 0) + codec;
-  };
   for (const Way &way : ways)
     if (way.fits() &&
         (!best || rank(way) < rank(*best) || (rank(way) == rank(*best) && way.getSeconds() < best->getSeconds())))
       best = &way;
   return best;
+}
+
+bool FitAnswer::mayBeCheapest(const Way &way) const {
+  const Way *best = findCheapest();
+  return !best || rank(way) < rank(*best) || (rank(way) == rank(*best) && way.needs.seconds < best->getSeconds());
 }
 
 int64_t FitAnswer::findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess) {
@@ -302,9 +312,9 @@ void FitAnswer::find() {
       if (Way way = measure({{"", 0, parts}, codec}); way.needs.wholeBytes < first.wholeBytes)
         ways.push_back(std::move(way));
   plan(ways.front());
-  if (!findCheapest() || !ways.front().isWhole())
+  if (!ways.front().isWhole())
     for (Way &way : llvm::drop_begin(ways))
-      if (!findCheapest())
+      if (mayBeCheapest(way) && hasTime())
         plan(way);
   findLargestBatches();
   if (!findCheapest() && largestPlanned && *largestPlanned) {

@@ -4,6 +4,7 @@ The cheapest way compiles within the budget, the largest batches do, and one sam
 """
 
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -36,3 +37,15 @@ if cheapest:
     flags = cheapest["flags"].split()
     batch = [] if any(flag.startswith("--batch") for flag in flags) else ["--dim=batch=8"]
     assert compiles(*batch, *[flag for flag in flags if not flag.startswith("--device-budget")], "--device-budget=125KiB") == 0, answers
+
+# Where more parts fit as they are and fewer do with recomputation, the faster of both is the answer.
+code, answers = answer("160KiB")
+assert code == 4, answers
+seconds = {}
+for parts in (1, 2, 4, 8):
+    if compiles("--dim=batch=8", f"--micro-batches={parts}", "--device-budget=160KiB", f"--figures={ARTIFACT}.json") == 0:
+        figures = json.loads(pathlib.Path(f"{ARTIFACT}.json").read_text())
+        seconds[parts] = next(entry["seconds"] for entry in figures["entries"] if entry["name"] == "train")
+cheapest = next(way for way in answers["ways"] if way.get("cheapest"))
+assert len(seconds) > 1 and cheapest["precision"] == "f32", (seconds, answers)
+assert cheapest["micro_batches"] == min(seconds, key=seconds.get), (seconds, answers)

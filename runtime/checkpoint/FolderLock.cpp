@@ -54,9 +54,7 @@ Expected<FolderLock> FolderLock::take(const std::string &folder, std::string &no
       return lock;
     }
     // Who held it before may have removed the file since it was opened.
-    struct stat held, named;
-    if (::fstat(lock.file_, &held) != 0 || ::stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino ||
-        held.st_dev != named.st_dev) {
+    if (!lock.isInPlace()) {
       ::close(std::exchange(lock.file_, -1));
       continue;
     }
@@ -68,10 +66,17 @@ Expected<FolderLock> FolderLock::take(const std::string &folder, std::string &no
   }
 }
 
+bool FolderLock::isInPlace() const {
+  struct stat held, named;
+  return ::fstat(file_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
 FolderLock::~FolderLock() {
   if (file_ < 0)
     return;
-  ::unlink(path_.c_str()); // before it is let go: who waits for it finds another file there, and looks again
+  if (isInPlace())           // of a folder that was renamed since, the path may be another run's
+    ::unlink(path_.c_str()); // before it is let go: who waits for it finds another file there, and looks again
   ::close(file_);
 }
 

@@ -17,6 +17,8 @@ public:
   /// no failure: `note` then says so.
   static Expected<FolderLock> take(const std::string &folder, std::string &note);
   ~FolderLock();
+  /// Whether the path still leads to the file that is held: the folder may have been renamed or removed.
+  bool isInPlace() const;
   FolderLock(FolderLock &&other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
   FolderLock &operator=(FolderLock &&) = delete;
 

@@ -212,6 +212,26 @@ Status RunFolder::point(const char *pointer, int64_t step) {
   return status;
 }
 
+Status RunFolder::openAgain(const RunState &state) {
+  if (lock_->isInPlace())
+    return Status::ok();
+  std::error_code error;
+  const bool made = fs::create_directories(folder_, error);
+  if (error)
+    return ioError("cannot create: " + error.message(), folder_);
+  std::string ignored; // of a file system without locks it was said when the folder was opened
+  Expected<FolderLock> lock = FolderLock::take(folder_, ignored);
+  if (!lock)
+    return lock.takeStatus();
+  lock_.emplace(std::move(*lock));
+  if (made)
+    note_ =
+        folder_ + ": was renamed or removed while the run went on: what it saves goes into a new folder of that name";
+  made_ = made, saved_ = false;
+  overwritten_.clear();
+  return claim(state, /*overwrite=*/false);
+}
+
 Expected<std::string> RunFolder::save(const Session &session, const RunState &state, unsigned keep) {
   if (state.step < 0 || state.step > maxStep)
     return Status(StatusCode::Usage, "step " + std::to_string(state.step) + " cannot be saved: it must be from 0 to " +
@@ -223,6 +243,7 @@ Expected<std::string> RunFolder::save(const Session &session, const RunState &st
   if (*found)
     return Status(StatusCode::NonFinite, (*found)->str() + ": step " + std::to_string(state.step) + " is not saved",
                   folder_);
+  LOWTIDE_TRY(openAgain(state));
   const std::string name = stepName(state.step);
   const std::string temporary = pathOf(temporaryPrefix + std::to_string(state.step) + "-" + std::to_string(::getpid()));
   std::error_code error;

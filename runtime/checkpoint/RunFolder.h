@@ -29,8 +29,11 @@ public:
   Expected<std::string> setAside(const std::string &name);
   /// Saves the next step of `session`, names it in `latest`, and removes this run's oldest beyond `keep` (0 keeps all),
   /// never one that `latest` or `best` names. Returns the checkpoint's path. NonFinite if a parameter or state is not
-  /// finite. A failure leaves every checkpoint that was there.
+  /// finite. A failure leaves every checkpoint that was there. Where the folder was renamed or removed since it was
+  /// opened, a new one of its name is saved into, and `takeNote` says so; refused (Usage) if that is another run's.
   Expected<std::string> save(const Session &session, const RunState &state, unsigned keep);
+  /// What is worth knowing of the last `save`; empty if nothing is.
+  std::string takeNote() { return std::exchange(note_, {}); }
   /// Makes a pointer file (`latest`, `best`) name the checkpoint of a step.
   Status point(const char *pointer, int64_t step);
 
@@ -38,6 +41,7 @@ private:
   RunFolder(std::string folder, FolderLock lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
   std::string pathOf(const std::string &name) const { return folder_ + "/" + name; }
   void removeStale();
+  Status openAgain(const RunState &state);
   Status write(const Session &session, const RunState &state, const std::string &temporary);
   /// Gives a whole checkpoint its name. Returns the new name of the sound one that had it; empty if there was none.
   Expected<std::string> publish(const std::string &temporary, const std::string &name);
@@ -47,6 +51,7 @@ private:
   std::string folder_;
   bool made_ = false, saved_ = false;
   std::vector<std::string> overwritten_; ///< go when the first own checkpoint is whole
+  std::string note_;
   std::optional<FolderLock> lock_;
 };
 

@@ -15,6 +15,8 @@ using namespace lowtide::run;
 void TrainingRun::save(StepReport &report, bool isLast) {
   const config::Stopwatch saving;
   Expected<std::string> saved = folder_->save(*session_, state_, options_.keep);
+  if (const std::string note = folder_->takeNote(); !note.empty())
+    progress_->line("note", note);
   if (saved) {
     report.checkpoint = *saved;
     savedStep_ = state_.step;

@@ -87,6 +87,37 @@ TEST(RunFolder, BelongsToOneRun) {
   EXPECT_EQ(loadCheckpoint(*session, directory, false)->state.run, "two");
 }
 
+TEST(RunFolder, IsMadeAnewWhereItWasRenamed) {
+  const std::string directory = fresh("renamed"), other = fresh("renamed-other");
+  fs::remove_all(other);
+  std::unique_ptr<Session> session = bound();
+  std::vector<std::string> notes;
+  auto folder = RunFolder::open(directory, notes);
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE((*folder)->save(*session, at(1, "one"), 0));
+  EXPECT_EQ((*folder)->takeNote(), "");
+  fs::rename(directory, other);
+  const auto before = contents(other);
+  ASSERT_TRUE((*folder)->save(*session, at(2, "one"), 0));
+  EXPECT_EQ((*folder)->takeNote(), directory +
+                                       ": was renamed or removed while the run went on: what it saves goes into "
+                                       "a new folder of that name");
+  EXPECT_EQ(readFile(directory + "/latest"), "step-00000002\n");
+  EXPECT_EQ(contents(other), before);
+  // The new one has a lock of its own, which goes with the run.
+  EXPECT_EQ(RunFolder::open(directory, notes).status().code(), StatusCode::Usage);
+  // Another run has the name by now: nothing is mixed, and its lock stays.
+  fs::remove_all(directory);
+  auto second = RunFolder::open(directory, notes);
+  ASSERT_TRUE(second);
+  EXPECT_EQ((*folder)->save(*session, at(3, "one"), 0).status().code(), StatusCode::Usage);
+  folder->reset();
+  EXPECT_TRUE(fs::exists(directory + "/.lock"));
+  ASSERT_TRUE((*second)->save(*session, at(1, "two"), 0));
+  second->reset();
+  EXPECT_FALSE(fs::exists(directory + "/.lock"));
+}
+
 TEST(RunFolder, LosesNothingToTheSameStep) {
   std::string directory = fresh("replace");
   std::unique_ptr<Session> session = bound();

@@ -4,12 +4,12 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/SpecialFile.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <unistd.h>
 
 namespace lowtide::rt {
@@ -21,13 +21,8 @@ static Status systemError(const char *what, const std::string &path) {
 Expected<std::unique_ptr<ArtifactWriter>> ArtifactWriter::create(const std::string &path) {
   std::string temporary = isSpecialFile(path) ? path : path + ".tmp-" + std::to_string(::getpid());
   int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) {
-    const std::string reason = std::strerror(errno), folder = std::filesystem::path(path).parent_path().string();
-    std::error_code ignored;
-    const bool isMissing = !folder.empty() && !std::filesystem::exists(folder, ignored);
-    return ioError("cannot create: " + (isMissing ? "folder '" + printable(folder) + "' does not exist" : reason),
-                   path);
-  }
+  if (file < 0)
+    return cannotCreate(path);
   std::unique_ptr<ArtifactWriter> writer(new ArtifactWriter(path, std::move(temporary), file));
   if (Status status = writer->appendZeros(format::sectionAlignment); !status.isOk())
     return status;

@@ -16,10 +16,17 @@ static Status systemError(const char *what, const std::string &path) {
   return ioError(std::string(what) + ": " + std::strerror(errno), path);
 }
 
+Status cannotCreate(const std::string &path) {
+  const std::string reason = std::strerror(errno), parent = std::filesystem::path(path).parent_path().string();
+  std::error_code ignored;
+  const bool isMissing = !parent.empty() && !std::filesystem::exists(parent, ignored);
+  return ioError("cannot create: " + (isMissing ? "folder '" + printable(parent) + "' does not exist" : reason), path);
+}
+
 Expected<OutputFile> OutputFile::create(const std::string &path) {
   int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)
-    return systemError("cannot create", path);
+    return cannotCreate(path);
   return OutputFile(path, file);
 }
 

@@ -29,6 +29,8 @@ private:
   int file_ = -1;
 };
 
+/// What `errno` says of a file that was to be created, or that its folder is missing.
+Status cannotCreate(const std::string &path);
 /// Writes a small file and syncs it.
 Status writeFile(const std::string &path, std::string_view content);
 /// Writes a file under another name, syncs it and renames it; errors name `path`. What was there stays where it fails.

@@ -3,6 +3,7 @@
 #include "Progress.h"
 
 #include "runtime/Json.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <cerrno>
 #include <cmath>
@@ -54,7 +55,7 @@ Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, con
   if (!options.logJsonl.empty()) {
     progress->jsonl_ = std::fopen(options.logJsonl.c_str(), "we");
     if (!progress->jsonl_)
-      return ioError(std::string("cannot create: ") + std::strerror(errno), options.logJsonl);
+      return cannotCreate(options.logJsonl);
     progress->openJsonl();
   }
   if (!options.tensorboard.empty()) {

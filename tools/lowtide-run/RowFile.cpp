@@ -8,6 +8,7 @@
 #include "runtime/Element.h"
 #include "runtime/Json.h"
 #include "runtime/SpecialFile.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -98,7 +99,7 @@ Expected<std::unique_ptr<RowFile>> RowFile::create(const std::string &path, std:
   const std::string partial = path + ".partial";
   int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)
-    return ioError(std::string("cannot create: ") + std::strerror(errno), partial);
+    return cannotCreate(path); // under the name that was asked for
   std::unique_ptr<RowFile> made(new RowFile(path, file, *format, std::move(arrays)));
   LOWTIDE_TRY(made->layOut());
   return made;
@@ -118,7 +119,7 @@ Status RowFile::write(uint64_t offset, const void *data, uint64_t bytes) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
-      return ioError(std::string("cannot write: ") + std::strerror(written ? errno : ENOSPC), partial());
+      return ioError(std::string("cannot write: ") + std::strerror(written ? errno : ENOSPC), path_);
     from += written, offset += static_cast<uint64_t>(written), bytes -= static_cast<uint64_t>(written);
   }
   return Status::ok();
@@ -156,7 +157,7 @@ Status RowFile::layOut() {
   }
   const uint64_t bytes = end_ + (format_ == Format::Npz ? directory().size() : 0);
   if (int error = bytes ? ::posix_fallocate(file_, 0, static_cast<off_t>(bytes)) : 0)
-    return ioError("cannot take " + bytesText(bytes) + " of the disk: " + std::strerror(error), partial());
+    return ioError("cannot take " + bytesText(bytes) + " of the disk: " + std::strerror(error), path_);
   return write(0, head.data(), head.size());
 }
 

@@ -2,6 +2,7 @@
 
 #include "NumberChecks.h"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 
 using namespace lowtide;
@@ -23,6 +24,21 @@ CLI::Validator config::positive() {
 
 CLI::Validator config::nonNegative() {
   return numbers([](double value) { return value >= 0; }, "a number of at least 0", "NONNEGATIVE");
+}
+
+CLI::Validator config::wholeNumber(int64_t low, int64_t high) {
+  constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+  const std::string from = std::to_string(low), range = from + " to " + std::to_string(high);
+  const std::string words = high < most ? " from " + range : low > least ? " of at least " + from : "";
+  return CLI::Validator(
+      [=](std::string &text) {
+        int64_t value;
+        const char *end = text.data() + text.size();
+        auto [stop, error] = std::from_chars(text.data(), end, value);
+        const bool good = error == std::errc() && stop == end && value >= low && value <= high;
+        return good ? std::string() : "must be a whole number" + words + ", not '" + text + "'";
+      },
+      high < most ? "INT in [" + from + " - " + std::to_string(high) + "]" : "");
 }
 
 CLI::Validator config::rate() {

@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "Choices.h"
 #include "CommandLine.h"
 #include "Config.h"
 #include "NumberChecks.h"
@@ -100,17 +101,17 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--data", options.data);
   app.add_option("--scale", options.scale);
   app.add_option("--eval-data", options.evalData);
-  app.add_option("--eval-every", options.evalEvery)->check(config::positive());
+  app.add_option("--eval-every", options.evalEvery)->check(config::wholeNumber(1));
   app.add_option("--eval-metrics", options.evalMetrics);
   app.add_option("--keep-best", options.keepBest);
-  app.add_option("--patience", options.patience)->check(config::positive());
+  app.add_option("--patience", options.patience)->check(config::wholeNumber(1));
   app.add_option("--predict", options.predict);
-  app.add_option("--steps", options.steps);
-  app.add_option("--seed", options.seed);
-  app.add_option("--shuffle", options.shuffle);
-  app.add_option("--threads", options.threads);
-  app.add_option("--feeders", options.feeders)->check(CLI::Range(0, 64));
-  app.add_option("--schedule", options.schedule);
+  app.add_option("--steps", options.steps)->check(config::wholeNumber(0));
+  app.add_option("--seed", options.seed)->check(config::wholeNumber(INT64_MIN));
+  app.add_option("--shuffle", options.shuffle)->check(config::wholeNumber(0));
+  app.add_option("--threads", options.threads)->check(config::wholeNumber(0, 1024));
+  app.add_option("--feeders", options.feeders)->check(config::wholeNumber(0, 64));
+  app.add_option("--schedule", options.schedule)->check(config::wholeNumber(0));
   app.add_option("--device", options.device)->check([](const std::string &text) {
     const bool isKind = text == "cpu" || text == "cuda" || text == "cuda-emulated";
     const bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -118,8 +119,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
                               : "must be cpu, cuda, cuda-emulated or the number of a GPU, not '" + text + "'";
   });
   app.add_option("--expect", options.expect);
-  app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));
+  app.add_option("--expect-key", options.expectKey)->check(config::choice({"f32", "bf16", "f16"}));
+  app.add_option("--expect-tolerance", options.expectTolerance)->check(config::choice({"band", "f64"}));
   app.add_option("--dump-gradients", options.dumpGradients);
   app.add_option("--dump-outputs", options.dumpOutputs);
   app.add_option("--save", options.save);
@@ -127,9 +128,9 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--resume-strict", options.resumeStrict);
   app.add_flag("--overwrite", options.overwrite);
   std::string onNonFinite = "stop";
-  app.add_option("--on-nonfinite", onNonFinite)->check(CLI::IsMember({"stop", "skip", "continue"}));
-  app.add_option("--checkpoint-every", options.checkpointEvery);
-  app.add_option("--keep", options.keep);
+  app.add_option("--on-nonfinite", onNonFinite)->check(config::choice({"stop", "skip", "continue"}));
+  app.add_option("--checkpoint-every", options.checkpointEvery)->check(config::wholeNumber(0));
+  app.add_option("--keep", options.keep)->check(config::wholeNumber(0, UINT32_MAX));
   app.add_option("--init", options.init);
   app.add_option("--export", options.exportModel);
   app.add_option("--model", options.model);
@@ -140,12 +141,12 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--tensorboard", options.tensorboard);
   app.add_option("--summary", options.summary);
   app.add_flag("--profile{-}", options.profile);
-  app.add_option("--log-every", options.logEvery);
+  app.add_option("--log-every", options.logEvery)->check(config::wholeNumber(1));
   std::string logLevels;
   app.add_option("--log", logLevels);
   app.add_flag("--poison", options.poison);
   app.add_option("--spill", options.spill);
-  app.add_option("--spill-io", options.spillIo)->check(CLI::IsMember({"auto", "io_uring", "threads"}));
+  app.add_option("--spill-io", options.spillIo)->check(config::choice({"auto", "io_uring", "threads"}));
   app.add_flag("-q,--quiet", options.quiet);
   app.add_flag("--deterministic"); // always so; configurations may say it
   std::string file;
@@ -181,10 +182,6 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
     return usage("--log (LOWTIDE_LOG): " + error);
   if (options.artifact.empty())
     return usage("no artifact given");
-  if (options.steps && *options.steps < 0)
-    return usage("--steps=" + std::to_string(*options.steps) + " is negative");
-  if (options.logEvery < 1 || options.checkpointEvery < 0)
-    return usage("--log-every must be at least 1, --checkpoint-every at least 0");
   if (options.checkpointEvery && options.save.empty())
     return usage("--checkpoint-every needs --save=DIR");
   if (options.overwrite && options.save.empty())

@@ -153,18 +153,18 @@ void lowtide::driver::addCompileFlags(CLI::App &compile, Options &options) {
 
 void lowtide::driver::addFitFlags(CLI::App &fit, Options &options) {
   fit.add_flag("--json", options.json, "The same figures as JSON on standard output");
-  fit.add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
+  fit.add_option("--rows", options.fitRows, "Lines of the table")->check(config::wholeNumber(2, 1000));
   fit.add_option("--card", options.card,
                  "Whether the step fits a card: its memory, less what the driver's context and the libraries take; "
                  "instead of --device-budget (--card=list: all that are known)");
   fit.add_flag("--baselines", options.baselines, "Also what the other strategies cost at the same peak");
   fit.add_option("--bound-rows", options.boundRows, "Lines with a bound: each takes up to four minutes; 0: none")
-      ->check(CLI::Range(0, 1000));
+      ->check(config::wholeNumber(0, 1000));
   fit.add_option(
          "--rounding-rows", options.roundingRows,
          "Lines for which lp-rounding solves two linear programs, each of up to a minute; lines above them take "
          "the cheapest of its plans that fits; 0: none")
-      ->check(CLI::Range(0, 1000));
+      ->check(config::wholeNumber(0, 1000));
 }
 
 void lowtide::driver::addVerifyFlags(CLI::App &verify, Options &options) {
@@ -184,7 +184,7 @@ void lowtide::driver::addVerifyFlags(CLI::App &verify, Options &options) {
   verify.add_option("--record", options.record, "Keeps the record that is made of module.py in this file")
       ->group("proof");
   verify.add_option("--proof-steps", options.proofSteps, "Losses in that record")
-      ->check(CLI::Range(1, 1000))
+      ->check(config::wholeNumber(1, 1000))
       ->group("proof");
   verify
       .add_option("--tolerance", options.tolerance,

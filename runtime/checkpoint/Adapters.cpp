@@ -6,8 +6,10 @@
 #include "runtime/Json.h"
 #include "runtime/MappedFile.h"
 #include "runtime/Verify.h"
+#include "runtime/checkpoint/FolderListing.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/InitialState.h"
+#include "runtime/checkpoint/Manifest.h"
 #include "runtime/checkpoint/OutputFile.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/data/Conversion.h"
@@ -357,11 +359,24 @@ bool isAdapterPath(const std::string &path) {
   return fs::is_directory(path, error) || fs::path(path).filename() == adapterFiles[0];
 }
 
+/// A folder without an adapter; where it holds checkpoints, which file of theirs holds weights.
+static Status refuseFolder(const std::string &path) {
+  std::error_code error;
+  std::string text = std::string("holds no adapter of PEFT (") + adapterFiles[0] + ")", newest = path;
+  if (const std::string latest = readPointer(path, latestPointer); !latest.empty())
+    newest = (fs::path(path) / latest).string();
+  if (const std::string file = (fs::path(newest) / checkpointFiles[0]).string(); fs::exists(file, error))
+    text += ": --init=" + file + " starts from the weights of a checkpoint, --resume=" + path + " goes on from it";
+  return {StatusCode::Usage, text, path};
+}
+
 Status loadAdapter(Session &session, const std::string &path, std::vector<std::string> &notes) {
   std::error_code error;
   const bool isFolder = fs::is_directory(path, error);
   const fs::path folder = isFolder ? fs::path(path) : fs::path(path).parent_path();
   const std::string config = (folder / adapterFiles[1]).string();
+  if (isFolder && !fs::exists(folder / adapterFiles[0], error))
+    return refuseFolder(path);
   Expected<std::vector<Pair>> pairs = findPairs(session);
   if (!pairs)
     return pairs.takeStatus();

@@ -41,7 +41,8 @@ def write(path, tensors, kind="F32", dtype=numpy.float32):
 
 reference = run(whole)[0]
 subprocess.run(["lowtide-run", whole, data, "--steps=0", f"--save={scratch / 'start'}", "-q"], check=True)
-state = read(max((scratch / "start").rglob("params.safetensors")))
+newest = max((scratch / "start").rglob("params.safetensors"))
+state = read(newest)
 file = scratch / "state.safetensors"
 write(file, state)
 assert run(bare, f"--init={file}")[0] == reference
@@ -63,3 +64,9 @@ said = run(bare, f"--init={file}", code=2)[1]
 assert f"tensor '{first}' is float32[1," in said, said
 said = run(bare, "--init=state.pt", code=1)[1]
 assert "--init=state.pt: random:<seed>, a .safetensors file or a folder with PEFT's adapter is expected" in said, said
+# A folder of checkpoints is no adapter, and says which of its files holds weights.
+for folder in (scratch / "start", newest.parent):
+    said = run(whole, f"--init={folder}", code=1)[1]
+    assert f"holds no adapter of PEFT (adapter_model.safetensors): --init={newest} starts from" in said, said
+    assert f"--resume={folder} goes on from it" in said, said
+assert run(bare, f"--init={newest}")[0] == reference

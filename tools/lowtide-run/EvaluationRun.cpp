@@ -125,7 +125,9 @@ Status EvaluationRun::run() {
   else if (!options_.predict.empty())
     progress_->line("wrote", options_.predict + ": the outputs of " + std::to_string(means_.rows) + " rows");
   LOWTIDE_TRY(writeResults());
+  const Status cause = means_.notFinite && !expectation_ ? explain(*means_.notFinite) : Status::ok();
   LOWTIDE_TRY(session_.close());
+  LOWTIDE_TRY(cause);
   if (expectation_) {
     if (!expectation_->held() || expectation_->judged() == 0)
       return {StatusCode::LossMismatch, expectation_->report()};

@@ -38,6 +38,8 @@ Expected<std::unique_ptr<TrainingEvaluation>> TrainingEvaluation::create(const O
   made->validation_ = std::move(*validation);
   made->every_ = options.evalEvery ? options.evalEvery : stepsPerEpoch;
   made->patience_ = options.patience;
+  made->command_ = "lowtide-run " + options.artifact + " --entry=eval --data=" + options.evalData +
+                   (options.scale.empty() ? "" : " --scale=" + options.scale);
   if (!options.keepBest.empty() || options.patience) {
     Expected<EarlyStopping> stopping = EarlyStopping::create(options.keepBest.empty() ? "loss" : options.keepBest,
                                                              options.patience, *made->validation_);
@@ -52,6 +54,12 @@ Status TrainingEvaluation::evaluate(StepReport &report) {
   Expected<EvaluationReport> means = validation_->evaluateAll();
   if (!means)
     return means.takeStatus().at("--eval-data");
+  if (means->notFinite && !command_.empty()) {
+    const Validation::Window rows = validation_->window(*means->notFinite);
+    note_ = "--eval-data: the loss of rows " + std::to_string(rows.first) + " to " +
+            std::to_string(rows.first + rows.rows - 1) + " is not finite; " + std::exchange(command_, {}) +
+            " looks for the cause, with --resume=DIR at the weights of a checkpoint";
+  }
   isBest_ = stopping_ && stopping_->add(report.step, *means);
   report.evaluation = std::move(*means);
   return Status::ok();

@@ -25,6 +25,8 @@ public:
   /// Whether the run ends for want of a better evaluation.
   bool isOver() const { return stopping_ && stopping_->isOver(); }
   std::optional<EarlyStopping> &stopping() { return stopping_; }
+  /// What to say of the last evaluation: once, of the first loss that is not finite, which rows had it.
+  std::string takeNote() { return std::exchange(note_, {}); }
   /// "no better loss in 3 evaluations; the best: loss 0.43 after step 500".
   std::string overText() const;
 
@@ -33,6 +35,7 @@ private:
   std::optional<EarlyStopping> stopping_;
   int64_t every_ = 0, patience_ = 0;
   bool isBest_ = false;
+  std::string command_, note_; ///< `command_`: evaluates the same data alone; empty once it was said
 };
 
 } // namespace lowtide::run

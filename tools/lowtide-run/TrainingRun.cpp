@@ -238,6 +238,8 @@ Status TrainingRun::evaluate(StepReport &report) {
   if (report.step == lastStep_ && !options_.dumpOutputs.empty())
     LOWTIDE_TRY(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
   LOWTIDE_TRY(withAverages([&] { return evaluation_->evaluate(report); }));
+  if (const std::string note = evaluation_->takeNote(); !note.empty())
+    progress_->line("note", note);
   if (evaluation_->stopping())
     state_.best = evaluation_->stopping()->state();
   finished_ = Clock::now(); // no part of a step's time

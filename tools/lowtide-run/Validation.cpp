@@ -128,6 +128,7 @@ Expected<Validation::Window> Validation::prepare(int64_t index) const {
 void Validation::begin() {
   lossSum_ = weightSum_ = seconds_ = 0;
   evaluated_ = 0;
+  notFinite_.reset();
   for (Metric &metric : metrics_)
     metric.clear();
 }
@@ -155,6 +156,8 @@ Expected<double> Validation::evaluate(int64_t index, bool wantsOutputs) {
   if (weight != 0) {
     lossSum_ += loss * weight;
     weightSum_ += weight;
+    if (!lossName_.empty() && !std::isfinite(loss) && !notFinite_)
+      notFinite_ = index;
   }
   const bool reads =
       wantsOutputs || std::any_of(metrics_.begin(), metrics_.end(), [](const Metric &m) { return !m.isPerplexity(); });
@@ -174,6 +177,7 @@ EvaluationReport Validation::report() const {
   report.rows = evaluated_;
   report.leftOut = whole_->rows() ? whole_->rows() - evaluated_ : 0;
   report.seconds = seconds_;
+  report.notFinite = notFinite_;
   const double mean = weightSum_ != 0 ? lossSum_ / weightSum_ : NAN;
   if (!lossName_.empty() && evaluated_)
     report.loss = mean;

@@ -21,6 +21,7 @@ struct EvaluationReport {
   std::optional<double> loss;
   std::vector<std::pair<std::string, double>> metrics;
   double seconds = 0;
+  std::optional<int64_t> notFinite; ///< the first batch whose loss counts and is not finite
 
   /// "loss 0.4312  accuracy 0.91", with `prefix` before each name.
   std::string text(const std::string &prefix = {}) const;
@@ -92,6 +93,7 @@ private:
 
   double lossSum_ = 0, weightSum_ = 0, seconds_ = 0;
   int64_t evaluated_ = 0;
+  std::optional<int64_t> notFinite_;
   bool countsLast_ = false;
 };
 

@@ -15,6 +15,13 @@ using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
 
+/// Whether the data have every array that the entry reads.
+static bool isWhole(const Dataset &dataset, const Session &session, const std::string &entry) {
+  const std::vector<Tensor> tensors = session.tensors(entry, plan::Binding::BATCH);
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const Tensor &tensor) { return dataset.arrays.count(tensor.binding->name()) != 0; });
+}
+
 Status EvaluationRun::open() {
   const std::string &files = options_.data.empty() ? options_.evalData : options_.data;
   if (files.empty() && !session_.tensors(entry_, plan::Binding::BATCH).empty())
@@ -26,7 +33,15 @@ Status EvaluationRun::open() {
       return opened.takeStatus();
     dataset = std::move(*opened);
   }
+  const bool hasAll = files.empty() || isWhole(dataset, session_, entry_);
   auto made = Validation::create(std::move(dataset), session_, entry_, options_.evalMetrics, notes_);
+  if (!made && !hasAll && !options_.predict.empty()) {
+    const Status status = made.takeStatus();
+    return {status.code(),
+            status.message() + "; of rows without labels: 'lowtide compile MODEL --entries=eval', without "
+                               "--loss, makes a step that reads none",
+            status.where()};
+  }
   if (!made)
     return made.takeStatus();
   validation_ = std::move(*made);

@@ -166,6 +166,16 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
       std::fputs(longHelp, stdout);
     return 0;
   }
+  // Of the command line alone: a configuration says what all runs have in common.
+  const bool isEvaluation = !options.predict.empty() || options.entry == "eval";
+  std::vector<std::string> ofTraining = {"--save", "--checkpoint-every", "--overwrite", "--shuffle"};
+  if (!options.predict.empty())
+    ofTraining.insert(ofTraining.end(), {"--steps", "--eval-every", "--patience", "--dump-gradients"});
+  if (isEvaluation)
+    for (const std::string &flag : ofTraining)
+      if (app.count(flag))
+        return usage((options.predict.empty() ? "--entry=eval" : "--predict") + std::string(" trains nothing, and ") +
+                     flag + " is of training: train with --save=DIR first, then give --resume=DIR here");
   config::Sections sections;
   sections.own = {"run", "checkpoint", "log"};
   sections.others = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};

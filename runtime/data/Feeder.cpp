@@ -62,6 +62,13 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
     LOWTIDE_TRY(feeder.addShards(tensors, dataset.shards));
   else
     LOWTIDE_TRY(feeder.addArrays(dataset, tensors, notes));
+  if (feeder.rows_ == 0 && !dataset.shards.empty()) {
+    const int64_t time = feeder.columns_[0].rowElements;
+    return badInput("holds " + std::to_string(dataset.shards[0].array.dims[0]) + " tokens, and a sample takes " +
+                        std::to_string(time + 1) + ": " + std::to_string(time) + " and the next one" +
+                        (dataset.shards.size() > 1 ? "; no other file holds as many" : ""),
+                    dataset.shards[0].file);
+  }
   if (feeder.rows_ < (least == Least::OneRow ? 1 : feeder.batch_))
     return badInput(feeder.rows_ == 0 ? "the data have no samples"
                                       : "the data have " + std::to_string(feeder.rows_) +

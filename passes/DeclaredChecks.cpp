@@ -120,16 +120,20 @@ struct KnownOptimizers {
       names.push_back(optimizer.str());
       const ArrayRef<train::OptimizerOption> known = train::findOptimizer(&context, optimizer)->options;
       for (const train::OptimizerOption &option : known)
-        if (!llvm::is_contained(options, option.name))
-          options.push_back(option.name.str());
+        optionsOf[optimizer.str()].push_back(option.name.str());
     }
+    for (const auto &[optimizer, all] : optionsOf)
+      for (const std::string &option : all)
+        if (!llvm::is_contained(options, option))
+          options.push_back(option);
+    std::sort(options.begin(), options.end());
     for (auto [option, use] : {std::pair("moments", train::CodecUse::Moments), {"master", train::CodecUse::Master}})
       for (StringRef codec : listLayouts(context, use))
         layouts[option].push_back(codec.str());
   }
 
   std::vector<std::string> names, options;
-  std::map<std::string, std::vector<std::string>> layouts;
+  std::map<std::string, std::vector<std::string>> optionsOf, layouts;
 };
 } // namespace
 
@@ -153,8 +157,13 @@ static std::string findGroupFault(const std::string &text, const KnownOptimizers
     for (const auto &[name, value] : rule.options) {
       if (name == "lr" && value < 0)
         return llvm::formatv("lr must not be negative, found {0}", value).str();
-      if (name != "lr" && !llvm::is_contained(known.options, name))
-        return "no optimizer has an option of the name: " + findWordFault(name, known.options);
+      if (name != "lr" && !llvm::is_contained(known.options, name)) {
+        // What stands for a group itself comes first, then what its optimizer takes.
+        std::vector<std::string> words = {"lr", "optimizer", "moments", "master"};
+        const auto own = known.optionsOf.find(rule.optimizer);
+        llvm::append_range(words, own == known.optionsOf.end() ? known.options : own->second);
+        return findWordFault(name, words);
+      }
     }
   }
   return "";

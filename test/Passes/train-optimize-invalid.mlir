@@ -43,7 +43,7 @@
 // STEPS: error: schedule linear decays until total_steps, which must exceed warmup_steps = 0, found 0
 // GROUP: error: group: 'bias' is not of the form pattern,pattern:option=value,option=value
 // GROUPOPTION: error: group: sgd has no option 'beta1'; it has lr, lr_scale, maximize, weight_decay
-// GROUPWORD: error: group: no optimizer has an option of the name: 'beta' is none of {{.*}}; did you mean 'beta1'?
+// GROUPWORD: error: group: 'beta' is none of lr, optimizer, moments, master, adjust_lr_fn, alpha, amsgrad, beta1, {{.*}}; did you mean 'beta1'?
 // GROUPLIST: error: group: 'betas' in 'bias:betas=0.9,0.95' are two options here, as in beta1=…,beta2=…
 // GLOB: error: group: pattern '[bias'
 // ONNX: error: --convention=onnx: ONNX has no optimizer rmsprop; with PyTorch's convention it is there, and ONNX's has adagrad, adam, adamw, momentum, sgd

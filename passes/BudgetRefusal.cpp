@@ -183,6 +183,19 @@ static void suggestParts(Diagnostic &note, int64_t samples, int64_t parts, std::
        << (more < samples ? " or more" : "") << "), ";
 }
 
+/// Whether a step can be left out, for another one of the module trains.
+static bool trainsWithout(func::FuncOp step) {
+  auto trains = step->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>("train");
+  return trains && trains != step;
+}
+
+/// Whether it computes outputs of the file besides the loss.
+static bool hasOutputs(func::FuncOp step) {
+  return llvm::any_of(llvm::seq(step.getNumResults()), [&](unsigned result) {
+    return isa_and_nonnull<train::OutputAttr>(train::getResultBinding(step, result));
+  });
+}
+
 /// A type of 16 bits in which something in a step is held; null: none is.
 static Type findHalf(func::FuncOp step) {
   Type half;
@@ -240,7 +253,14 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   const Type half = findHalf(step);
   Diagnostic &note = error.attachNote();
   note << "what helps: ";
-  if (isTransient)
+  if (trainsWithout(step)) {
+    if (isTransient && hasOutputs(step)) {
+      advice.push_back("--outputs=none");
+      note << "no outputs of the file in it (" << advice.back() << "), ";
+    }
+    advice.push_back("--entries=train");
+    note << "no @" << step.getSymName() << " in the artifact (" << advice.back() << "), ";
+  } else if (isTransient)
     suggestParts(note, samples, countParts(step), advice);
   if (isTransient && !half) {
     advice.push_back("--precision=mixed-bf16");

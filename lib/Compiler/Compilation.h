@@ -155,6 +155,8 @@ private:
   struct Needs {
     uint64_t wholeBytes = 0; ///< alive at once at most, without recomputation
     uint64_t leastBytes = 0; ///< no plan is below
+    uint64_t trainBytes = 0; ///< of `wholeBytes`, what is left with @train alone; 0: there is none
+    std::string largest;     ///< the entry that needs `wholeBytes`
     double seconds = 0;      ///< of @train, as the cost model estimates it
     bool isLowered = false;  ///< it was compiled this far
   };

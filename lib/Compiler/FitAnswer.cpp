@@ -62,8 +62,12 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
     std::optional<solve::Timeline> timeline = solve::evaluate(graph, solve::originalSchedule(graph));
     if (!timeline)
       return needs;
+    if (needs.largest.empty() || timeline->peakBytes > needs.wholeBytes)
+      needs.largest = step.getSymName().str();
     needs.wholeBytes = std::max(needs.wholeBytes, timeline->peakBytes);
     needs.leastBytes = std::max(needs.leastBytes, solve::findLowerBound(graph).bytes);
+    if (step.getSymName() == "train")
+      needs.trainBytes = timeline->peakBytes + layout->getStaticBytes().sum();
     if (step.getSymName() == "train" || needs.seconds == 0)
       needs.seconds = timeline->seconds;
   }
@@ -358,6 +362,10 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
   os << "\nneeds: alive at once without recomputation; at least: whatever is recomputed; time: estimated, over the "
         "step "
         "as it is\n";
+  const Compilation::Needs &first = ways.front().needs;
+  if (!ways.front().isWhole() && first.trainBytes && first.trainBytes < first.wholeBytes)
+    os << "@" << first.largest << " needs the most, often for outputs of the file: " << unit.text(first.trainBytes)
+       << " without it (--entries=train); --outputs=none leaves out the outputs alone\n";
   const Way *cheapest = findCheapest();
   if (fits())
     os << "yes: " << flagsOf(*cheapest)

@@ -6,6 +6,7 @@
 
 #include "StepSummary.h"
 #include "lowtide/Support/ByteUnit.h"
+#include <algorithm>
 
 using namespace lowtide;
 using namespace lowtide::driver;
@@ -25,9 +26,21 @@ void lowtide::driver::printStepSummary(const Figures &figures, llvm::raw_ostream
     alive += bytes;
     os << ", " << name << " " << unit.number(bytes);
   }
-  // Gaps between buffers, and what another entry needs more.
-  if (figures.transientBytes > alive && unit.number(figures.transientBytes - alive) != unit.number(0))
-    os << ", not used by it " << unit.number(figures.transientBytes - alive);
+  auto add = [&](const llvm::Twine &what, uint64_t bytes) {
+    if (unit.number(bytes) != unit.number(0))
+      os << ", " << what << " " << unit.number(bytes);
+    return unit.number(bytes) != unit.number(0);
+  };
+  // Gaps between buffers; then what another entry needs more, which shares the memory.
+  const uint64_t own = std::clamp(entry->arenaBytes, alive, std::max(alive, figures.transientBytes));
+  add("not used by it", own - alive);
+  const auto &largest = *std::max_element(
+      figures.entries.begin(), figures.entries.end(),
+      [](const EntryFigures &one, const EntryFigures &other) { return one.arenaBytes < other.arenaBytes; });
+  const bool isShared = figures.transientBytes > own && largest.name != entry->name &&
+                        add("more for @" + largest.name, figures.transientBytes - own);
+  if (isShared)
+    os << " (none with --entries=" << entry->name << ")";
   os << "\n";
   if (entry->peakAt < entry->instructions)
     os << "its peak is at " << entry->peakLabel << ", instruction " << entry->peakAt << " of " << entry->instructions

@@ -19,6 +19,8 @@ static Status systemError(const char *what, const std::string &path) {
 }
 
 Expected<std::unique_ptr<ArtifactWriter>> ArtifactWriter::create(const std::string &path) {
+  if (!isSpecialFile(path))
+    LOWTIDE_TRY(checkWritable(path));
   std::string temporary = isSpecialFile(path) ? path : path + ".tmp-" + std::to_string(::getpid());
   int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)

@@ -176,6 +176,10 @@ std::string lowtide::describeUnknownTarget(StringRef name) {
   if (name.starts_with("cuda:sm_"))
     return text;
   const std::vector<std::string> names = listTargetNames();
+  // "rtx4090": a GPU without its kind.
+  for (StringRef known : names)
+    if (known.consume_front("cuda:") && known.equals_insensitive(name))
+      return text + "; did you mean 'cuda:" + known.str() + "'?";
   return text + suggestName(name, llvm::SmallVector<StringRef>(names.begin(), names.end()));
 }
 

@@ -73,7 +73,9 @@ Status EvaluationRun::evaluate() {
   const uint64_t allocations = session_.allocations();
   validation_->begin();
   double before = 0;
-  for (int64_t i = 0; i < batches && !stopSignal(); ++i) {
+  for (int64_t i = 0; i < batches; ++i) {
+    if ((isCut_ = stopSignal() != 0))
+      break;
     Expected<double> loss = validation_->evaluate(i);
     if (!loss)
       return loss.takeStatus();
@@ -133,7 +135,7 @@ Status EvaluationRun::run() {
       return means.takeStatus();
     means_ = std::move(*means);
   }
-  stoppedBy_ = means_.leftOut ? stopSignal() : 0;
+  stoppedBy_ = isCut_ || (!options_.predict.empty() && means_.leftOut) ? stopSignal() : 0;
   if (stoppedBy_)
     progress_->line("note", "stopped by " + signalName(stoppedBy_) + " after " + std::to_string(means_.rows) + " rows" +
                                 (options_.predict.empty() ? "" : ": '" + options_.predict + "' was not written"));

@@ -40,6 +40,7 @@ private:
   std::unique_ptr<Progress> progress_;
   std::optional<Summary> summary_;
   EvaluationReport means_;
+  bool isCut_ = false; ///< a signal came before the last batch
   int stoppedBy_ = 0;
 };
 

@@ -98,10 +98,12 @@ static int compile(const Options &options, bool isQuiet) {
 }
 
 int driver::compileModel(const Options &options) {
-  if (options.emit == "artifact" && options.output.empty())
+  // "-" is where text goes; here it would be the name of a file.
+  const bool isNowhere = options.output.empty() || options.output == "-";
+  if (options.emit == "artifact" && isNowhere)
     return refuseNowhere(options, "where should the artifact go?",
                          "for example -o step.tide; or stop at a stage with --emit=nn");
-  if (options.emit == "onnx-model" && options.output.empty())
+  if (options.emit == "onnx-model" && isNowhere)
     return refuseNowhere(options, "where should the model go?", "for example -o step.onnx");
   return compile(options, /*isQuiet=*/false);
 }

@@ -2,7 +2,9 @@
 
 #include "BufferNames.h"
 
+#include "LossWeights.h"
 #include "Makers.h"
+#include "TableValues.h"
 
 #include "lowtide/OnnxModel/TensorData.h"
 
@@ -12,34 +14,50 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
 using namespace llvm;
 using namespace lowtide;
 
-bool lowtide::isBufferLeaf(StringRef leaf) {
+/// Names that are those of buffers in well-known programs, and no words that one calls what is learned.
+static bool isKnownBuffer(StringRef leaf) {
   static constexpr StringLiteral names[] = {
       // rotary and other positions
-      "inv_freq", "original_inv_freq", "position_ids", "freqs", "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached",
-      "sin_cached", "rope_cos", "rope_sin", "alibi", "slopes", "relative_position_index", "relative_coords_table",
-      "relative_coordinates_log", "rel_coords_log", "inv_timescales", "sinusoid_freq", "freq_inv", "bands", "periods",
-      "pos_embed_sin", "pos_embed_cos", "slope_rate", "query_decay", "key_decay", "diagonal_decay", "embed_scale",
+      "inv_freq", "original_inv_freq", "position_ids", "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached",
+      "sin_cached", "rope_cos", "rope_sin", "relative_position_index", "relative_coords_table",
+      "relative_coordinates_log", "rel_coords_log", "inv_timescales", "sinusoid_freq", "freq_inv", "pos_embed_sin",
+      "pos_embed_cos", "slope_rate", "query_decay", "key_decay", "diagonal_decay", "embed_scale",
       // masks
-      "masked_bias", "causal_mask", "attn_mask", "mask", "weight_mask", "tril", "triu",
+      "masked_bias", "causal_mask", "attn_mask",
       // numbers that describe data, images, sounds
-      "num_batches_tracked", "mean", "std", "pixel_mean", "pixel_std", "image_mean", "image_std", "imagenet_mean",
-      "imagenet_std", "latent_mean", "latent_std", "norm_mean", "norm_std", "std_bias", "std_scale", "pos_weight",
-      "class_weight", "class_weights", "anchors", "anchor_grid", "window", "hann_window", "mel_basis", "mel_filters",
-      "dct_mat", "blur_kernel",
+      "num_batches_tracked", "pixel_mean", "pixel_std", "image_mean", "image_std", "imagenet_mean", "imagenet_std",
+      "latent_mean", "latent_std", "norm_mean", "norm_std", "std_bias", "std_scale", "anchor_grid", "hann_window",
+      "mel_basis", "mel_filters", "dct_mat",
       // moving averages and power iterations
-      "ema", "queue", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
+      "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
       // biases that nothing trains, or a rule of its own
       "final_logits_bias", "e_score_correction_bias", "empty_weight", "gradient_clipping",
       // random features and schedules of diffusion
-      "projection_matrix", "normalizer", "alphas_cumprod", "alphas_cumprod_prev", "sqrt_alphas_cumprod",
+      "projection_matrix", "alphas_cumprod", "alphas_cumprod_prev", "sqrt_alphas_cumprod",
       "sqrt_one_minus_alphas_cumprod", "log_one_minus_alphas_cumprod", "sqrt_recip_alphas_cumprod",
       "sqrt_recipm1_alphas_cumprod", "posterior_variance", "posterior_log_variance_clipped", "posterior_mean_coef1",
       "posterior_mean_coef2"};
   return llvm::is_contained(names, leaf);
 }
+
+/// Words for buffers that programs also learn under: a mask of features, anchors, frequencies, weights of classes.
+static bool isBufferWord(StringRef leaf) {
+  static constexpr StringLiteral words[] = {
+      "freqs", "alibi",        "slopes",        "bands",      "periods",     "mask",       "tril",
+      "triu",  "mean",         "std",           "pos_weight", "anchors",     "window",     "ema",
+      "queue", "class_weight", "class_weights", "normalizer", "weight_mask", "blur_kernel"};
+  return llvm::is_contained(words, leaf);
+}
+
+bool lowtide::isBufferLeaf(StringRef leaf) { return isKnownBuffer(leaf) || isBufferWord(leaf); }
 
 bool lowtide::isPowerIteration(const ModelView &file, const TensorFacts &facts, StringRef name) {
   const ::onnx::TensorProto &tensor = *facts.tensor;
@@ -82,18 +100,47 @@ private:
 };
 } // namespace
 
-void lowtide::reportLearnedMoments(ModelView &file, ArrayRef<InitializerInfo> infos) {
+/// Whether values look like what programs write into buffers: two numbers (a mask), whole numbers, mostly zeros, a
+/// vector that grows or falls, or reads the same from its end (a window), and what formulas tell.
+static bool looksWritten(const ModelView &file, const ::onnx::TensorProto &tensor) {
+  std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
+  if (tensor.data_type() != ::onnx::TensorProto::FLOAT || bytes.size() < 2 * sizeof(float))
+    return true; // one number tells nothing
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (all_equal(values)) // as parameters begin
+    return false;
+  if (findFormula(tensor, bytes) != Formula::None || std::set<float>(values.begin(), values.end()).size() == 2 ||
+      all_of(values, [](float value) { return value == std::floor(value); }) ||
+      2 * static_cast<size_t>(llvm::count(values, 0.0F)) >= values.size())
+    return true;
+  if (count_if(tensor.dims(), [](int64_t dim) { return dim != 1; }) != 1)
+    return false;
+  return is_sorted(values) || std::is_sorted(values.rbegin(), values.rend()) ||
+         (values.size() > 2 && equal(values, reverse(values)));
+}
+
+void lowtide::reportBufferWords(ModelView &file, ArrayRef<InitializerInfo> infos) {
   const Inputs inputs(file.getModel().graph());
+  const StringSet<> lossWeights = findLossWeights(file.getModel().graph());
+  auto weighsLoss = [](const InitializerUse &use) {
+    return use.operand == 2 && StringRef(use.node->op_type()).ends_with("Loss");
+  };
   std::vector<std::string> names;
   for (const InitializerInfo &info : infos) {
     StringRef leaf = leafOf(info.name);
-    const bool isMoment = info.role == InitializerRole::Constant && (leaf == "mean" || leaf == "std") &&
-                          info.certainty == Certainty::Assumed;
-    if (isMoment && none_of(info.uses, [&](const InitializerUse &use) { return inputs.measures(*use.node); }))
+    if (!info.reason.is(RoleReason::BufferName) || info.role != InitializerRole::Constant || !isBufferWord(leaf))
+      continue;
+    const bool isMoment = leaf == "mean" || leaf == "std";
+    const bool isConfirmed =
+        isMoment ? any_of(info.uses, [&](const InitializerUse &use) { return inputs.measures(*use.node); })
+                 : lossWeights.contains(info.tensor) || any_of(info.uses, weighsLoss) ||
+                       looksWritten(file, *file.findInitializer(info.tensor));
+    if (!isConfirmed)
       names.push_back(info.name);
   }
   if (!names.empty())
-    file.getReport().add({FindingKind::MomentsNotTrained, names.front(), names, {{"name", names.front()}}});
+    file.getReport().add({FindingKind::BufferWordsNotTrained, names.front(), names, {{"name", names.front()}}});
 }
 
 /// Whether tensors are listed in another order than their exporter's: onnxruntime puts the last one in the place of

@@ -16,9 +16,9 @@ bool isBufferLeaf(llvm::StringRef leaf);
 /// `weight_orig`, and not added to anything. A weight kept as direction and length has a matrix of the second name.
 bool isPowerIteration(const ModelView &file, const TensorFacts &facts, llvm::StringRef name);
 
-/// Warns about tensors called `mean` or `std` that were taken for buffers and that measure no input: policies learn a
-/// deviation, and factorizations a mean, under such names.
-void reportLearnedMoments(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
+/// Warns about tensors that were taken for buffers by a word that programs also learn under (`mask`, `anchors`, `std`),
+/// where neither values nor readers bear it out: a mask holds two numbers, a mean measures inputs.
+void reportBufferWords(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
 
 /// What can only be a buffer by its place: PyTorch's old exporter lists a module's parameters before its buffers. Empty
 /// where the file lists its tensors in another order.

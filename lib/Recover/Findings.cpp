@@ -117,9 +117,10 @@ static constexpr Row rows[] = {
     {FindingKind::CountsNotTrained, "counts-not-trained", Certainty::Assumed,
      "filters that count 0, 1, 2 … (the mean of a distribution over bins) are not trained: {names}",
      "train them all the same: --params=+{name}"},
-    {FindingKind::MomentsNotTrained, "moments-not-trained", Certainty::Assumed,
-     "a mean or deviation that measures no input is taken for a buffer by its name, and is not trained: {names}",
-     "train what is a parameter: --params=+{name}"},
+    {FindingKind::BufferWordsNotTrained, "buffer-words-not-trained", Certainty::Assumed,
+     "tensors are taken for buffers by their names alone, which neither values nor readers bear out (a mask of two "
+     "numbers, a mean that measures inputs), and are not trained: {names}",
+     "train what is a parameter: --params=+{name}; the exporter that writes notes (dynamo=True) says which are"},
     {FindingKind::LossWeightNotTrained, "loss-weight-not-trained", Certainty::Assumed,
      "{initializer} only weighs losses; it is taken for a buffer, not trained",
      "train it nevertheless: --params=+{name}"},

@@ -553,5 +553,5 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
   doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
                 apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));
   reportLostNotes(file, infos);
-  reportLearnedMoments(file, infos);
+  reportBufferWords(file, infos);
 }

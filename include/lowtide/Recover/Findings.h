@@ -62,7 +62,7 @@ enum class FindingKind : uint8_t {
   FormulasNotTrained,
   SinusoidsNotTrained,
   CountsNotTrained,
-  MomentsNotTrained,
+  BufferWordsNotTrained,
   LossWeightNotTrained,
   // What the program lists, and the file lacks or holds in another form.
   ParametersLost,

@@ -206,9 +206,27 @@ TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {
       })"))
         .messages;
   };
-  EXPECT_THAT(say("MatMul(x, \"a.weight\")", "Div(h, std)"), HasSubstr("measures no input"));
+  EXPECT_THAT(say("MatMul(x, \"a.weight\")", "Div(h, std)"), HasSubstr("by their names alone"));
   EXPECT_THAT(say("MatMul(x, \"a.weight\")", "Div(h, std)"), HasSubstr("--params=+std"));
   EXPECT_EQ(say("Sub(x, mean)", "Div(h, std)"), "");
+}
+
+TEST(Classification, WordsForBuffersAreBorneOutByValues) {
+  // `self.mask = nn.Parameter(…)`, and a mask.
+  auto say = [](const std::string &word, const std::string &values) {
+    return classify(parseModel("<ir_version: 8, producer_name: \"pytorch\", opset_import: [\"\" : 17]> "
+                               "g (float[3,4] x) => (float[3,4] y) <float[4] \"a." +
+                               word + "\" = {" + values + "}> { y = Mul(x, \"a." + word + "\") }"))
+        .messages;
+  };
+  EXPECT_THAT(say("mask", "0.5, -0.25, 0.75, 0.1"), HasSubstr("by their names alone"));
+  EXPECT_THAT(say("mask", "1, 1, 1, 1"), HasSubstr("--params=+a.mask"));
+  EXPECT_THAT(say("anchors", "0.5, -0.25, 0.75, 0.1"), HasSubstr("not trained: a.anchors"));
+  EXPECT_EQ(say("mask", "0, 1, 1, 0"), "");
+  EXPECT_EQ(say("freqs", "1, 0.1, 0.01, 0.001"), "");
+  EXPECT_EQ(say("window", "0.25, 0.75, 0.75, 0.25"), "");
+  EXPECT_EQ(say("anchors", "10, 13, 16, 30"), "");
+  EXPECT_EQ(say("inv_freq", "0.5, -0.25, 0.75, 0.1"), "");
 }
 
 TEST(Classification, ParametersThatWereJoinedTwiceAreRefused) {

@@ -180,7 +180,11 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     const SignatureEntry *entry = signature.findTarget(name);
     return entry && entry->kind == SignatureEntry::Parameter;
   };
-  if (expands && llvm::count_if(facts.foldedFrom, isParameter) > 1 && repeatsElements(file, *facts.tensor))
+  const int64_t parameters = llvm::count_if(facts.foldedFrom, isParameter);
+  auto isJoin = [](StringRef name) { return llvm::is_contained({"cat", "stack"}, operationName(name)); };
+  const bool joinsOne = parameters == 1 && (isJoin(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isJoin)) &&
+                        !isConstantValued(file, *facts.tensor).value_or(true);
+  if ((joinsOne || (expands && parameters > 1)) && repeatsElements(file, *facts.tensor))
     return "holds some of its elements several times";
   return "";
 }

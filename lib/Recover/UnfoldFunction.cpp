@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Classifier.h"
 #include "ElementFunctions.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
@@ -31,6 +32,9 @@ static bool isBounding(StringRef name) {
   StringRef operation = operationName(name);
   return operation == "clamp" || operation == "clamp_min" || operation == "clamp_max" || operation == "clip";
 }
+
+/// Whether the operation puts values next to each other.
+static bool isJoin(StringRef name) { return is_contained({"cat", "stack"}, operationName(name)); }
 
 bool lowtide::isStepOfSoftplus(StringRef name) {
   SmallVector<StringRef> parts;
@@ -98,6 +102,9 @@ static std::optional<Chain> findChain(const Evaluated &evaluated) {
   chain.knowsLast = last;
   if (last)
     chain.functions.push_back(last);
+  // A function is of one of the values that are joined, not of them all.
+  if (!chain.functions.empty() && (isJoin(lastName) || any_of(evaluated.foldedFrom, isJoin)))
+    return std::nullopt;
   if (chain.functions.size() > mostFunctions)
     return std::nullopt;
   return chain;
@@ -145,9 +152,18 @@ static bool mayHaveMetBound(ArrayRef<float> values) {
   return *least != *most && (count(values, *least) > 1 || count(values, *most) > 1);
 }
 
-/// Makes `tensor` of parameter `name` by the functions in `chain`.
+/// The matrix with rows and columns exchanged.
+static SmallVector<float> transpose(ArrayRef<float> values, int64_t rows, int64_t columns) {
+  SmallVector<float> turned;
+  for (int64_t column = 0; column != columns; ++column)
+    for (int64_t row = 0; row != rows; ++row)
+      turned.push_back(values[size_t(row * columns + column)]);
+  return turned;
+}
+
+/// Makes `tensor` of parameter `name` by the functions in `chain`; `isTurned`: and exchanges rows and columns.
 static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, Chain chain,
-                   bool isAssumed) {
+                   bool isAssumed, bool isTurned = false) {
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes)
     return false;
@@ -163,8 +179,12 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
     names = names.empty() ? "clamp" : names + " and clamp";
   for (float &value : values)
     value = float(invert(chain.functions, value));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (isTurned) {
+    values = transpose(values, dims[0], dims[1]);
+    std::swap(dims[0], dims[1]);
+  }
+  std::memcpy(bytes->data(), values.data(), bytes->size());
   graph.setModule(moduleOf(name));
   std::string how = "the exporter evaluated " + names + " of it as " + tensor.name();
   if (chain.isBounded)
@@ -178,6 +198,8 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
   SmallVector<StringRef> ops;
   for (const ElementFunction *function : chain.functions)
     ops.append(function->operators());
+  if (isTurned) // without a permutation it turns dimensions around
+    ops.push_back("Transpose");
   if (ops.empty())
     ops.push_back("Identity");
   graph.addInitializer(name, dims, tensor.data_type(), std::move(*bytes), std::move(source));
@@ -194,8 +216,23 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) 
   if (evaluated.parameters.size() != 1 || tensor.data_type() != TensorProto::FLOAT)
     return false;
   auto chain = findChain(evaluated);
-  return chain && (!chain->functions.empty() || chain->isBounded) &&
-         invert(graph, tensor, evaluated.parameters.front()->target, *chain, false);
+  const std::string &name = evaluated.parameters.front()->target;
+  SmallVector<StringRef> moves(evaluated.foldedFrom.begin(), evaluated.foldedFrom.end());
+  moves.push_back(tensor.name());
+  erase(moves, name);
+  auto views = [](StringRef move) {
+    return is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(move));
+  };
+  const bool isTurned = tensor.dims_size() == 2 && count_if(moves, turnsDimensions) == 1 && none_of(moves, views);
+  if (!chain || (chain->functions.empty() && !chain->isBounded) ||
+      !invert(graph, tensor, name, *chain, false, isTurned))
+    return false;
+  // The parameter's own shape is not in the file.
+  if (any_of(moves, takesPart))
+    graph.addDoubt({FindingKind::ParametersIndexed, name, {name}});
+  else if (tensor.dims_size() > 1 && !isTurned && (any_of(moves, turnsDimensions) || any_of(moves, views)))
+    graph.addDoubt({FindingKind::ParametersViewed, name, {name}});
+  return true;
 }
 
 bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "ElementFunctions.h"
 #include "PositionRules.h"
 #include "TableValues.h"
 #include "Unfold.h"
@@ -138,13 +139,28 @@ static std::optional<Gathering> findGathering(const TensorProto &tensor, StringR
   return best;
 }
 
+/// Whether the operation reads rows at positions, which have to be computed, and does not only repeat all of them.
+static bool readsPositions(StringRef name) {
+  return isGather(name) && !is_contained({"expand", "repeat", "tile"}, operationName(name));
+}
+
+/// Whether programs compute no positions by the operation.
+static bool makesNoPositions(StringRef name) {
+  return is_contained({"exp", "sigmoid", "tanh", "softplus", "sin", "cos"}, operationName(name));
+}
+
 /// Whether the exporter's notes allow that rows were gathered or repeated, and nothing else was done to them. What was
-/// computed on the way to the positions cannot be told from it, but the last operation can.
+/// computed on the way to the positions cannot be told from it, but the last operation can, and functions that make no
+/// positions were of the rows.
 static bool mayGather(const Evaluated &evaluated) {
   StringRef last = operationName(evaluated.tensor->name());
   bool masks = last == "add" || last == "masked_fill" || last == "where";
-  return (movesElements(last) || masks) &&
-         (isGather(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, isGather));
+  auto isOfRows = [&](StringRef name) {
+    return name != evaluated.parameters.front()->target && isElementOperation(operationName(name));
+  };
+  const bool hasPositions = readsPositions(last) || any_of(evaluated.foldedFrom, readsPositions);
+  return (movesElements(last) || masks) && (isGather(last) || any_of(evaluated.foldedFrom, isGather)) &&
+         none_of(evaluated.foldedFrom, makesNoPositions) && (hasPositions || none_of(evaluated.foldedFrom, isOfRows));
 }
 
 /// Whether `rows` are `times` times the same.

@@ -77,9 +77,10 @@ static std::optional<Image> makeImage(const UnfoldingGraph &graph, const Evaluat
   return image;
 }
 
-/// The functions in the image's own order if it is certain, for there are no more than two, and all have inverses.
+/// The functions in the image's own order if it is certain, for there is one, or two of which one came last, and all
+/// have inverses.
 static std::optional<SmallVector<const ElementFunction *>> findInvertible(const Image &image) {
-  if (image.made.size() > 2 || image.made.back() != image.tensor().name())
+  if (image.made.size() > 2 || (image.made.size() == 2 && image.made.back() != image.tensor().name()))
     return std::nullopt;
   SmallVector<const ElementFunction *> functions;
   for (StringRef name : image.made) {

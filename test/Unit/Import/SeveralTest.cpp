@@ -10,6 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <cmath>
+
 using namespace lowtide;
 using namespace lowtide::test;
 using ::onnx::ModelProto;
@@ -42,6 +44,47 @@ TEST(Several, AFunctionThatIsRepeatedForEachSampleIsInverted) {
   EXPECT_THAT(result.messages, Not(HasSubstr("error")));
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
   EXPECT_THAT(result.values["s"], ElementsAre(FloatNear(0.5f, 1e-6f), FloatNear(-1.0f, 1e-6f)));
+}
+
+TEST(Several, AFunctionOfATokenThatIsRepeatedIsInverted) {
+  // `token.exp().expand(3, -1)`: the rows are not the token, but its image.
+  auto make = [](const std::string &sources) {
+    return classify(makeEvaluated("expand", "3,2", {1, 2, 1, 2, 1, 2}, "token", sources));
+  };
+  Classified result = make("['exp', 'token', 'val_1']");
+  EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: token"));
+  EXPECT_THAT(result.values["token"], ElementsAre(FloatNear(0, 1e-6f), FloatNear(std::log(2.0f), 1e-6f)));
+  // Times a number that is gone, and by a function that has no inverse.
+  EXPECT_THAT(make("['mul', 'token', 'val_1']").messages, HasSubstr("folded from parameter 'token' and changed by"));
+  EXPECT_THAT(make("['relu', 'token', 'val_1']").messages, HasSubstr("folded from parameter 'token' and changed by"));
+  EXPECT_EQ(make("['token', 'val_1']").messages, "");
+  // Positions are not computed by these.
+  EXPECT_THAT(classify(makeEvaluated("index", "3,2", {1, 2, 3, 4, 1, 2}, "table", "['tanh', 'table']")).messages,
+              HasSubstr("folded from parameter 'table' and changed by 'tanh'"));
+}
+
+TEST(Several, AFunctionThatIsMovedIsOfTheParametersOwnShape) {
+  auto make = [](const std::string &name, const std::string &dims, const std::string &sources) {
+    return classify(makeEvaluated(name, dims, {1, 2, 4, 8, 16, 32}, "w", sources));
+  };
+  auto has = [](float number) { return FloatNear(std::log(number), 1e-6f); };
+  Classified turned = make("permute", "2,3", "['exp', 'w']");
+  EXPECT_EQ(turned.messages, "");
+  ASSERT_TRUE(turned.find("w"));
+  EXPECT_THAT(turned.find("w")->dims, ElementsAre(3, 2));
+  EXPECT_THAT(turned.values["w"], ElementsAre(has(1), has(8), has(2), has(16), has(4), has(32)));
+  EXPECT_THAT(make("permute", "1,2,3", "['exp', 'w']").messages, HasSubstr("their own is not"));
+  EXPECT_THAT(make("view", "2,3", "['exp', 'w']").messages, HasSubstr("their own is not"));
+  EXPECT_THAT(make("select", "6", "['exp', 'w']").messages, HasSubstr("takes by index or slice"));
+}
+
+TEST(Several, AFunctionOfAPartOfAJoinIsNoneOfTheWhole) {
+  // `cat([w, -w])`, `stack([w, w], 1)`
+  auto say = [](const std::string &name, const std::string &sources, const std::vector<float> &values) {
+    return classify(makeEvaluated(name, "4,2", values, "w", sources)).messages;
+  };
+  EXPECT_THAT(say("cat", "['neg', 'w']", {1, 2, 3, 4, -1, -2, -3, -4}), HasSubstr("changed by 'neg'"));
+  EXPECT_THAT(say("stack", "['w']", {1, 1, 2, 2, 3, 3, 4, 4}), HasSubstr("some of its elements several times"));
 }
 
 TEST(Several, RowsThatDifferAreNoFunctionOfOneParameter) {

@@ -321,9 +321,22 @@ static void unfoldAllForms(Unfolding &all) {
   unfoldForms(all.graph, all.proto, [&](const TensorProto &tensor) { return all.isImage(tensor); });
 }
 
+/// Whether functions made parts of a tensor (`cat([w, -w])`), which are then neither numbers nor another parameter.
+static bool joinsFunctions(const Unfolding &all, StringRef name) {
+  const std::vector<std::string> made = all.notes.lookup(name);
+  auto isGone = [&](StringRef from) {
+    const SignatureEntry *entry = all.signature.findTarget(from);
+    return entry && entry->kind == SignatureEntry::Parameter && !all.graph.find(from);
+  };
+  return none_of(made, isGone) && any_of(made, [&](StringRef from) {
+           return !all.signature.findTarget(from) && isElementOperation(operationName(from));
+         });
+}
+
 static void unfoldAllJoined(Unfolding &all) {
   unfoldJoined(
-      all.graph, all.proto, [&](const TensorProto &tensor) { return all.isImage(tensor); },
+      all.graph, all.proto,
+      [&](const TensorProto &tensor) { return all.isImage(tensor) && !joinsFunctions(all, tensor.name()); },
       [&](const TensorProto &tensor) -> std::optional<std::vector<std::string>> {
         if (!all.signature.isPresent())
           return std::nullopt;

@@ -85,6 +85,22 @@ TEST(Several, AFunctionOfAPartOfAJoinIsNoneOfTheWhole) {
   };
   EXPECT_THAT(say("cat", "['neg', 'w']", {1, 2, 3, 4, -1, -2, -3, -4}), HasSubstr("changed by 'neg'"));
   EXPECT_THAT(say("stack", "['w']", {1, 1, 2, 2, 3, 3, 4, 4}), HasSubstr("some of its elements several times"));
+  // Next to w itself, -w is no constant.
+  auto sayNext = [](const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4,4] x) => (float[6,4] y)
+      <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[4,4] cat = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8}> {
+        a = MatMul(cat, x)
+        b = MatMul(w, x)
+        y = Concat<axis = 0>(a, b)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "cat", sources);
+    return classify(model).messages;
+  };
+  EXPECT_THAT(sayNext("['neg', 'w']"), HasSubstr("is in the file twice"));
+  EXPECT_THAT(sayNext("['w']"), Not(HasSubstr("error"))); // numbers that the program knows
 }
 
 TEST(Several, RowsThatDifferAreNoFunctionOfOneParameter) {

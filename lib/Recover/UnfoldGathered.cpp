@@ -151,16 +151,18 @@ static bool makesNoPositions(StringRef name) {
 
 /// Whether the exporter's notes allow that rows were gathered or repeated, and nothing else was done to them. What was
 /// computed on the way to the positions cannot be told from it, but the last operation can, and functions that make no
-/// positions were of the rows.
+/// positions were of the rows. Where rows are only repeated, there are no positions.
 static bool mayGather(const Evaluated &evaluated) {
   StringRef last = operationName(evaluated.tensor->name());
-  bool masks = last == "add" || last == "masked_fill" || last == "where";
-  auto isOfRows = [&](StringRef name) {
-    return name != evaluated.parameters.front()->target && isElementOperation(operationName(name));
-  };
+  const bool masks = last == "add" || last == "masked_fill" || last == "where";
   const bool hasPositions = readsPositions(last) || any_of(evaluated.foldedFrom, readsPositions);
+  auto isOfRows = [&](StringRef name) {
+    if (name == evaluated.parameters.front()->target || movesElements(name) || isGather(name))
+      return false;
+    return makesNoPositions(name) || (!hasPositions && (!masks || isElementOperation(operationName(name))));
+  };
   return (movesElements(last) || masks) && (isGather(last) || any_of(evaluated.foldedFrom, isGather)) &&
-         none_of(evaluated.foldedFrom, makesNoPositions) && (hasPositions || none_of(evaluated.foldedFrom, isOfRows));
+         none_of(evaluated.foldedFrom, isOfRows);
 }
 
 /// Whether `rows` are `times` times the same.

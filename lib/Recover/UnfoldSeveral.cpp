@@ -53,7 +53,7 @@ static std::optional<Image> makeImage(const UnfoldingGraph &graph, const Evaluat
   for (StringRef name : evaluated.foldedFrom)
     if (repeatsRows(name))
       repeats = true;
-    else if (isGather(name))
+    else if (isGather(name) || operationName(name) == "cat" || operationName(name) == "stack") // of one of them
       return std::nullopt;
     else if (name != evaluated.parameters.front()->target && !movesElements(name) &&
              !operationName(name).starts_with("scalar_tensor"))

@@ -55,6 +55,12 @@ CASES = [
     ("lstm-projected", "dynamo", False, "refused"),
     ("script-soft-actor", "dynamo", False, "holds"),
     ("kind-norm-shared-scale", "dynamo", False, "holds"),
+    ("moved-tanh-expanded", "dynamo", False, "holds"),
+    ("moved-mean-expanded", "dynamo", False, "warns"),
+    ("moved-negative-joined", "dynamo", False, "warns"),
+    ("moved-negative-joined-next", "dynamo", False, "refused"),
+    ("moved-sigmoid-turned", "dynamo", False, "holds"),
+    ("word-mask", "train", False, "warns"),
 ]
 SHORT = 2
 

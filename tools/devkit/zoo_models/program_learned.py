@@ -70,3 +70,38 @@ programs(
         ("learned-mixture-number", lambda: dict(w=nn.Parameter(torch.tensor(0.3)), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: torch.lerp(m.a(x), y, m.w)),
     ],
 )
+
+JOINED = (3, 2, 5)
+TOKEN = lambda: dict(w=weight(1, 1, 5), a=nn.Linear(5, 4))  # noqa: E731
+ROW = lambda: dict(w=weight(4), a=nn.Linear(5, 4))  # noqa: E731
+PAIR = lambda: dict(w=weight(3, 5), o=nn.Linear(6, 4))  # noqa: E731
+
+
+def led(by):
+    """x after rows that a function makes of a parameter, the same for each sample."""
+    return lambda m, x: m.a(torch.cat([by(m.w).expand(3, -1, -1), x], 1))
+
+
+# Functions of a parameter whose results are repeated, joined or moved.
+programs("moved", [
+    ("moved-tanh-expanded", TOKEN, JOINED, led(torch.tanh)),
+    ("moved-negative-repeated", TOKEN, JOINED, lambda m, x: m.a(torch.cat([(-m.w).repeat(3, 1, 1), x], 1))),
+    ("moved-normalized-expanded", TOKEN, JOINED, led(lambda w: F.normalize(w, dim=-1))),
+    ("moved-scaled-expanded", TOKEN, JOINED, led(lambda w: w * 0.5)),
+    ("moved-mean-expanded", lambda: TOKEN() | dict(w=weight(4, 5)), JOINED, led(lambda w: w.mean(0)[None, None])),
+    ("moved-flipped-expanded", lambda: TOKEN() | dict(w=weight(2, 5)), JOINED, led(lambda w: w.flip(0)[None])),
+    ("moved-silu-expanded", lambda: TOKEN() | dict(w=weight(2, 5)), JOINED, led(lambda w: F.silu(w)[None])),
+    ("moved-negative-joined", PAIR, ROWS, lambda m, x: m.o(F.linear(x, torch.cat([m.w, -m.w])).relu())),
+    ("moved-negative-joined-next", PAIR, ROWS, lambda m, x: m.o(F.linear(x, torch.cat([m.w, -m.w])).relu())[:, :3] + F.linear(x, m.w)),
+    ("moved-stacked-twice", lambda: dict(w=weight(5), a=nn.Linear(2, 4)), ROWS, lambda m, x: m.a(x @ torch.stack([m.w, m.w], 1))),
+    ("moved-sigmoid-turned", lambda: dict(w=weight(5, 4)), ROWS, lambda m, x: F.linear(x, m.w.sigmoid().T)),
+    ("moved-exponential-turned", lambda: dict(w=weight(2, 3, 4)), (2, 4, 3), lambda m, x: x * m.w.exp().permute(0, 2, 1)),
+    ("moved-exponential-first", lambda: ROW() | dict(w=weight(6)), ROWS, lambda m, x: m.a(x) * m.w.exp()[0]),
+])  # fmt: skip
+
+# Parameters that are called as buffers often are.
+programs("words", [
+    ("word-mask", lambda: dict(mask=weight(5), a=nn.Linear(5, 4)), ROWS, lambda m, x: m.a(x * m.mask.sigmoid())),
+    ("word-window", lambda: dict(window=weight(4), a=nn.Linear(5, 4)), ROWS, lambda m, x: m.a(x) * m.window),
+    ("word-class-weight", lambda: dict(class_weight=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: -(F.softplus(m.class_weight) * y.softmax(-1) * m.a(x).log_softmax(-1)).sum(-1).mean() + m.class_weight.pow(2).mean()),
+])  # fmt: skip

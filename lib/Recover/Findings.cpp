@@ -98,8 +98,9 @@ static constexpr Row rows[] = {
      "{number} initializers were evaluated by the exporter, perhaps from parameters; they are not trained: {names}",
      "{export with do_constant_folding=False}"},
     {FindingKind::EvaluatedWeights, "evaluated-weights", Certainty::Assumed,
-     "weights are symmetric, or hold zeros among other numbers: perhaps the exporter evaluated them from parameters (a "
-     "mask, w + wᵀ); they are trained themselves: {names}",
+     "weights are symmetric, hold each number several times but for its sign, or hold zeros among other numbers: "
+     "perhaps the exporter evaluated them from parameters (a mask, w + wᵀ, w and -w); they are trained themselves: "
+     "{names}",
      "{export with do_constant_folding=False}"},
     {FindingKind::ConvolutionsFolded, "convolutions-folded", Certainty::Assumed,
      "batch normalization (or what else was computed from the weights) was folded into convolutions and cannot be "

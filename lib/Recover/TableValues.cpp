@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <vector>
 
 using namespace llvm;
@@ -218,6 +219,16 @@ bool lowtide::holdsCounts(const TensorProto &tensor, const std::string &bytes) {
   return count >= fewest;
 }
 
+/// Whether each number occurs several times but for its sign, all equally often: `cat([w, -w])`, `stack([w, w])`.
+static bool repeatsMagnitudes(ArrayRef<float> values) {
+  std::map<float, size_t> counts;
+  for (float value : values)
+    if (value != 0)
+      ++counts[std::abs(value)];
+  const size_t times = counts.empty() ? 0 : counts.begin()->second;
+  return counts.size() >= 4 && times > 1 && all_of(counts, [&](const auto &entry) { return entry.second == times; });
+}
+
 bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || tensor.dims_size() != 2 || bytes.size() < 9 * sizeof(float))
     return false;
@@ -238,7 +249,7 @@ bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes)
       isSymmetric &= values[i * columns + j] == values[j * columns + i];
       isOpposite &= values[i * columns + j] == -values[j * columns + i];
     }
-  return isMasked || ((isSymmetric || isOpposite) && different >= 8);
+  return isMasked || ((isSymmetric || isOpposite) && different >= 8) || repeatsMagnitudes(values);
 }
 
 bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes) {

@@ -25,8 +25,8 @@ bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes)
 /// Whether f32 or f16 `tensor` holds 0, 1, 2 … and nothing else, at least eight numbers.
 bool holdsCounts(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
-/// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, or with zeros scattered among
-/// numbers that differ.
+/// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, with each number several times
+/// but for its sign, or with zeros scattered among numbers that differ.
 bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
 /// Whether every output channel of a convolution's weight is the same filter, of numbers that differ: a blur or an edge

@@ -125,6 +125,11 @@ TEST(Tables, WhatArithmeticMadeOfAWeightIsSaid) {
   model = readTable(table(6, 8, [](int i, int j) { return j < 6 ? draw(8 * i + j) : 0; }), product);
   fold(model, {"/MatMul"});
   EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("hold zeros")));
+  // cat([w, -w])
+  model =
+      readTable(table(6, 8, [](int i, int j) { return i < 3 ? draw(8 * i + j) : -draw(8 * (i - 3) + j); }), product);
+  fold(model, {"/MatMul"});
+  EXPECT_THAT(classify(model).messages, HasSubstr("each number several times but for its sign"));
 }
 
 TEST(Tables, ShortRampsAreWeights) {

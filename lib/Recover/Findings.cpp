@@ -110,7 +110,8 @@ static constexpr Row rows[] = {
      "initializer {initializer} and perhaps others were folded by the exporter; their names are guessed",
      "{export with do_constant_folding=False}, or name them: --rename <initializer>=<name>"},
     {FindingKind::FormulasNotTrained, "formulas-not-trained", Certainty::Assumed,
-     "tables that formulas wrote, and frequencies of features, are taken for buffers and not trained: {names}",
+     "tables that formulas wrote, masks of zeros and ones, and frequencies of features are taken for buffers and not "
+     "trained: {names}",
      "train what is a parameter: --params=+<initializer>; the exporter that writes notes (dynamo=True) says which are"},
     {FindingKind::SinusoidsNotTrained, "sinusoids-not-trained", Certainty::Assumed,
      "parameters of the program hold sinusoids and are not trained: {names}",

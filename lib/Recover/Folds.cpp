@@ -170,20 +170,19 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
   };
   bool mayRepeat = isGathered(facts) || repeats(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, repeats);
   bool expands = isGather(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isGather);
-  if (mayRepeat && expands && !isGathered(facts) && facts.getNumElements() > 1 &&
-      isConstantValued(file, *facts.tensor).value_or(false))
-    return "has one value everywhere, so that it cannot be seen which of its elements are one";
-  if (mayRepeat && repeatsRows(file, *facts.tensor))
-    return "holds some of its rows several times";
-  // One of several may have been repeated along any dimension.
   auto isParameter = [&](const std::string &name) {
     const SignatureEntry *entry = signature.findTarget(name);
     return entry && entry->kind == SignatureEntry::Parameter;
   };
   const int64_t parameters = llvm::count_if(facts.foldedFrom, isParameter);
   auto isJoin = [](StringRef name) { return llvm::is_contained({"cat", "stack"}, operationName(name)); };
-  const bool joinsOne = parameters == 1 && (isJoin(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isJoin)) &&
-                        !isConstantValued(file, *facts.tensor).value_or(true);
+  const bool joinsOne = parameters == 1 && (isJoin(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isJoin));
+  if (((mayRepeat && expands && !isGathered(facts)) || joinsOne) && facts.getNumElements() > 1 &&
+      isConstantValued(file, *facts.tensor).value_or(false))
+    return "has one value everywhere, so that it cannot be seen which of its elements are one";
+  if (mayRepeat && repeatsRows(file, *facts.tensor))
+    return "holds some of its rows several times";
+  // One of several may have been repeated along any dimension.
   if ((joinsOne || (expands && parameters > 1)) && repeatsElements(file, *facts.tensor))
     return "holds some of its elements several times";
   return "";

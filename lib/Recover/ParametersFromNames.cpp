@@ -288,6 +288,18 @@ static InitializerInfo classifyPaddleValue(const ModelView &file, const MergedTe
   return info(InitializerRole::Constant, Certainty::Assumed, RoleReason::UnreadByLayers);
 }
 
+/// Whether zeros and ones, both of them, multiply something: a mask that a module keeps.
+static bool isMaskOfFactors(const ModelView &file, const TensorFacts &facts) {
+  auto multiplies = [](const InitializerUse &use) { return use.node->op_type() == "Mul"; };
+  if (facts.tensor->data_type() != TensorProto::FLOAT || !llvm::all_of(facts.uses, multiplies))
+    return false;
+  const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values.size() >= 4 && llvm::is_contained(values, 0) && llvm::is_contained(values, 1) &&
+         llvm::all_of(values, [](float value) { return value == 0 || value == 1; });
+}
+
 /// What the tensor is that is, or was, called `name`.
 static InitializerInfo classify(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
@@ -366,6 +378,8 @@ static InitializerInfo classify(const ModelView &file, const MergedTensors &merg
                 {RoleReason::ReadByLayer, {operandLeaf(*facts.uses.front().node, facts.uses.front().operand).str()}});
   if (isNamed)
     return info(InitializerRole::Parameter, Certainty::Inferred, RoleReason::ParameterName);
+  if (isMaskOfFactors(file, facts))
+    return info(InitializerRole::Constant, Certainty::Assumed, holds(Formula::Mask));
   return info(InitializerRole::Parameter, Certainty::Assumed, RoleReason::NothingAgainst);
 }
 
@@ -451,6 +465,7 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
   const bool isParameter = info.role == InitializerRole::Parameter, isInvented = isInventedName(info.tensor);
   // A table may begin by a formula and be trained; no one trains masks, or transforms by products.
   if (info.reason.is(RoleReason::FourierFactor) ||
+      (info.reason.is(RoleReason::Mask) && info.certainty == Certainty::Assumed) ||
       (info.reason.is(RoleReason::Formula) && !isInvented && findProducts(merged, part.facts).empty()))
     tables.push_back(info.tensor);
   else if (mayBeEvaluated(file, part.facts, info))

@@ -227,6 +227,9 @@ TEST(Classification, WordsForBuffersAreBorneOutByValues) {
   EXPECT_EQ(say("window", "0.25, 0.75, 0.75, 0.25"), "");
   EXPECT_EQ(say("anchors", "10, 13, 16, 30"), "");
   EXPECT_EQ(say("inv_freq", "0.5, -0.25, 0.75, 0.1"), "");
+  // Zeros and ones that multiply are a mask, by whatever name.
+  EXPECT_THAT(say("keep", "0, 1, 1, 0"), HasSubstr("are taken for buffers and not trained: a.keep"));
+  EXPECT_EQ(say("keep", "1, 1, 1, 1"), "");
 }
 
 TEST(Classification, ParametersThatWereJoinedTwiceAreRefused) {

@@ -89,6 +89,7 @@ TEST(Several, AFunctionOfAPartOfAJoinIsNoneOfTheWhole) {
   };
   EXPECT_THAT(say("cat", "['neg', 'w']", {1, 2, 3, 4, -1, -2, -3, -4}), HasSubstr("changed by 'neg'"));
   EXPECT_THAT(say("stack", "['w']", {1, 1, 2, 2, 3, 3, 4, 4}), HasSubstr("some of its elements several times"));
+  EXPECT_THAT(say("stack", "['w']", {1, 1, 1, 1, 1, 1, 1, 1}), HasSubstr("one value everywhere"));
   // Next to w itself, -w is no constant.
   auto sayNext = [](const std::string &sources) {
     ModelProto model = parseModel(R"(

@@ -31,6 +31,7 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=one-cycle total-steps=9 schedule-options=curve=1-sqrt" 2>&1 | FileCheck %s --check-prefix=CURVE
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=wsd total-steps=9 schedule-options=decay_steps=10" 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=exponential min-lr=1e-5" 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd min-lr=1e-5" 2>&1 | FileCheck %s --check-prefix=CONSTANT
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd lr=1e-3 schedule=cosine total-steps=9 min-lr=2e-3" 2>&1 | FileCheck %s --check-prefix=LESS
 // RUN: not lowtide-opt %s --train-optimize --train-optimize 2>&1 | FileCheck %s --check-prefix=TWICE
 
@@ -68,6 +69,7 @@
 // DECAY: error: schedule wsd: --decay-steps=10 exceeds the 9 steps between warm-up and --total-steps
 // LESS: error: min_lr must lie between 0 and lr = 0.001, found 0.002
 // LEAST: error: --min-lr has no effect on --schedule=exponential
+// CONSTANT: error: --min-lr has no effect on --schedule=constant
 // EMPTY: error: group: pattern 'gamma' matches nothing among the parameters that are trained
 
 func.func @gradient(%w: tensor<4xf32> {train.binding = #train.param<"l.bias">})

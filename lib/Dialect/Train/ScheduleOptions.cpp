@@ -54,7 +54,7 @@ static const std::vector<Setting> &listSettings() {
 
 static const std::vector<Kind> &listKinds() {
   static const std::vector<Kind> kinds{
-      {"constant", false, true, true, false, {}, {}},
+      {"constant", false, true, false, false, {}, {}},
       {"linear", true, true, true, false, {}, {}},
       {"cosine", true, true, true, true, {}, {}},
       {"polynomial", true, true, true, false, {"power"}, {}},

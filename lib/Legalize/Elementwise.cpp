@@ -3,10 +3,12 @@
 // Rules for operators that compute each element from the elements at the same place.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/Storage.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Roots.h"
 #include "lowtide/Legalize/Rules.h"
 #include "lowtide/Recover/NodeNotes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -176,6 +178,36 @@ LogicalResult cast(NodeView &n) {
   return success();
 }
 
+/// ONNX, BitCast-26. Integers, and what ONNX holds in a byte for true and false, are the same numbers by their bits.
+LogicalResult bitCast(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  const int64_t number = n.attr("to", 0);
+  const Type to = elementTypeOf(n.builder.getContext(), number);
+  if (!to)
+    return n.refuse("the bits of ONNX element type " + Twine(number) + " (strings, 8- and 4-bit types)");
+  const Type from = n.in(0).elementType();
+  auto countBits = [](Type type) { return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth(); };
+  if (countBits(from) != countBits(to))
+    return n.reject(llvm::formatv("its input is {0}, of {1} bits, and 'to' is {2}, of {3}", from, countBits(from), to,
+                                  countBits(to))
+                        .str());
+  if (from == to) {
+    n.set(0, n.in(0));
+    return success();
+  }
+  if (!isa<FloatType>(from) && !isa<FloatType>(to)) {
+    if (to.isInteger(1))
+      return n.refuse("bits of integers as booleans");
+    n.set(0, nn::cast(n.in(0), to));
+    return success();
+  }
+  if (countBits(to) < 32 || (isa<FloatType>(from) && isa<FloatType>(to)))
+    return n.refuse("bits of 16-bit floats");
+  n.set(0, nn::bitCast(n.in(0), to));
+  return success();
+}
+
 LogicalResult castLike(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
@@ -234,5 +266,6 @@ void lowtide::addElementwiseRules(RuleTable &t) {
   t.add("Clip", clip);
   t.add("Cast", cast);
   t.add("CastLike", castLike);
+  t.add("BitCast", bitCast);
   t.add("Identity", passThrough);
 }

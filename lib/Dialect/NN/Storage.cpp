@@ -28,6 +28,7 @@ Expr nn::regroup(Expr x, ArrayRef<int64_t> shape) {
   auto type = RankedTensorType::get(shape, x.elementType());
   return x.with(RegroupOp::create(x.getBuilder(), x.getLoc(), type, x.get()));
 }
+Expr nn::bitCast(Expr x, Type elementType) { return build<BitCastOp>(x, elementType, x.get()); }
 Expr nn::highHalf(Expr x, Type type) { return build<HighHalfOp>(x, type, x.get()); }
 Expr nn::lowHalf(Expr x) { return build<LowHalfOp>(x, x.getBuilder().getI16Type(), x.get()); }
 Expr nn::joinHalves(Expr high, Expr low, Type type) { return build<JoinHalvesOp>(high, type, high.get(), low.get()); }
@@ -48,6 +49,25 @@ LogicalResult RegroupOp::verify() {
 
 Value RegroupOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   return emitReshapedElement(b, getX().getType(), getY().getType(), index);
+}
+
+//===-- bits --------------------------------------------------------------===//
+
+LogicalResult BitCastOp::verify() {
+  const Type from = getX().getType().getElementType(), to = getY().getType().getElementType();
+  const Type integer = isa<FloatType>(from) ? to : from;
+  if (isa<FloatType>(from) != isa<FloatType>(to) && (integer.isInteger(32) || integer.isInteger(64)))
+    return success();
+  return emitOpError("is of a float type and an integer one of 32 or 64 bits, found ") << from << " and " << to;
+}
+
+Value nn::emitBitCast(ScalarBuilder &b, Value x, Type to) {
+  const bool isFloat = isa<FloatType>(x.getType());
+  const Type integer = isFloat ? to : x.getType();
+  const Type number = integer.isInteger(64) ? Type(b.builder.getF64Type()) : Type(b.builder.getF32Type());
+  if (isFloat)
+    return b.builder.createOrFold<arith::BitcastOp>(b.loc, to, b.cast(x, number));
+  return b.cast(b.builder.createOrFold<arith::BitcastOp>(b.loc, number, x), to);
 }
 
 //===-- 16 bits -----------------------------------------------------------===//

@@ -219,7 +219,20 @@ def casts():
     write("cast", NOTE, *cases)
 
 
+def bit_casts():
+    floats = {"f32": [0.0, -0.0, 1.0, -2.5, 3.4028235e38, INF, -INF, 1e-45, 1.1754942e-38], "f64": [0.0, 1.0, -2.5, 0.75, INF, 2.2250738585072014e-308]}
+    cases = []
+    for float_type, integers in (("f32", ("i32", "ui32")), ("f64", ("i64",))):
+        for integer in integers:
+            x = Tensor(floats[float_type], float_type)
+            bits = Tensor(x.array.view(f"{'u' if integer[0] == 'u' else ''}int{integer[-2:]}"))
+            cases.append(case(f"{float_type}_to_{integer}", {"x": x}, [bits], f"%y = nn.bit_cast %x : {x.type} -> {bits.type}"))
+            cases.append(case(f"{integer}_to_{float_type}", {"x": bits}, [x], f"%y = nn.bit_cast %x : {bits.type} -> {x.type}", 0.0))
+    write("bit_cast", NOTE, *cases)
+
+
 if __name__ == "__main__":
+    bit_casts()
     unaries()
     signed()
     binaries()

@@ -22,6 +22,8 @@ Expr regroup(Expr x, llvm::ArrayRef<int64_t> shape);
 Expr highHalf(Expr x, mlir::Type type);
 Expr lowHalf(Expr x);
 Expr joinHalves(Expr high, Expr low, mlir::Type type);
+/// Between a float and an integer type (`nn.bit_cast`).
+Expr bitCast(Expr x, mlir::Type elementType);
 /// bf16, held in `type`; `draw`: i32 numbers from [0, 2^16).
 Expr stochasticHalf(Expr x, Expr draw, mlir::Type type);
 /// ui8 of floats, and back to `type`.
@@ -33,6 +35,7 @@ llvm::ArrayRef<float> getCodeNumbers(CodeMap map);
 
 // Called by the records.
 
+mlir::Value emitBitCast(ScalarBuilder &b, mlir::Value x, mlir::Type to);
 mlir::Value emitHighHalf(ScalarBuilder &b, mlir::Value x);
 mlir::Value emitLowHalf(ScalarBuilder &b, mlir::Value x);
 mlir::Value emitJoinedHalves(ScalarBuilder &b, mlir::Value high, mlir::Value low);

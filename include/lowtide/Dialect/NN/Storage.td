@@ -22,6 +22,24 @@ def NN_RegroupOp : NN_Op<"regroup", [DeclareOpInterfaceMethods<ElementInterface>
   let hasVerifier = 1;
 }
 
+// --- bits ---
+
+def NN_BitCastOp : NN_Elementwise<"bit_cast", ["x"], [""], [SameOperandsAndResultShape]> {
+  let summary = "the bits of a float number as an integer, or an integer's bits as a float number";
+  let description = [{
+    The integer has 32 or 64 bits, and the rule is of f32 or f64 by that: other numbers are rounded to it first, and a
+    result of another type is rounded from it.
+  }];
+  let onnx = "BitCast";
+  let resultPrecision = "High";
+  let flopsPerElement = 0;
+  let arguments = (ins NN_Tensor:$x);
+  let results = (outs NN_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($y)";
+  let hasVerifier = 1;
+  let body = [{ return ::lowtide::nn::emitBitCast(b, x, scalarType(getY())); }];
+}
+
 // --- 16 bits ---
 
 def NN_HighHalfOp : NN_Elementwise<"high_half", ["x"], [""], [SameOperandsAndResultShape]> {

@@ -115,7 +115,8 @@ Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &f
     if (!listed)
       return listed.takeStatus();
     if (listed->empty())
-      return badInput("holds no checkpoint (step-<number>)", folder);
+      return badInput(fs::exists(folder, error) ? "holds no checkpoint (step-<number>)" : "there is no such folder",
+                      folder);
     const std::vector<ListedCheckpoint> list = inOrder(folder, std::move(*listed));
     LoadedCheckpoint result;
     std::vector<std::string> reasons;

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 
 using namespace llvm;
 using namespace lowtide;
@@ -100,6 +99,12 @@ private:
 };
 } // namespace
 
+static bool holdsTwoNumbers(ArrayRef<float> values) {
+  const auto *other = find_if(values, [&](float value) { return value != values.front(); });
+  return other != values.end() &&
+         all_of(values, [&](float value) { return value == values.front() || value == *other; });
+}
+
 /// Whether values look like what programs write into buffers: two numbers (a mask), whole numbers, mostly zeros, a
 /// vector that grows or falls, or reads the same from its end (a window), and what formulas tell.
 static bool looksWritten(const ModelView &file, const ::onnx::TensorProto &tensor) {
@@ -110,7 +115,7 @@ static bool looksWritten(const ModelView &file, const ::onnx::TensorProto &tenso
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   if (all_equal(values)) // as parameters begin
     return false;
-  if (findFormula(tensor, bytes) != Formula::None || std::set<float>(values.begin(), values.end()).size() == 2 ||
+  if (findFormula(tensor, bytes) != Formula::None || holdsTwoNumbers(values) ||
       all_of(values, [](float value) { return value == std::floor(value); }) ||
       2 * static_cast<size_t>(llvm::count(values, 0.0F)) >= values.size())
     return true;

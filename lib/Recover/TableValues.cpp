@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <vector>
 
 using namespace llvm;
@@ -221,12 +220,27 @@ bool lowtide::holdsCounts(const TensorProto &tensor, const std::string &bytes) {
 
 /// Whether each number occurs several times but for its sign, all equally often: `cat([w, -w])`, `stack([w, w])`.
 static bool repeatsMagnitudes(ArrayRef<float> values) {
-  std::map<float, size_t> counts;
+  std::vector<float> magnitudes;
   for (float value : values)
-    if (value != 0)
-      ++counts[std::abs(value)];
-  const size_t times = counts.empty() ? 0 : counts.begin()->second;
-  return counts.size() >= 4 && times > 1 && all_of(counts, [&](const auto &entry) { return entry.second == times; });
+    if (value != 0 && !std::isnan(value))
+      magnitudes.push_back(std::abs(value));
+  // Weights are large, and most hold their first number once: no more is looked at.
+  const size_t times = magnitudes.empty() ? 0 : size_t(llvm::count(magnitudes, magnitudes.front()));
+  if (times < 2 || magnitudes.size() % times != 0 || magnitudes.size() / times < 4)
+    return false;
+  llvm::sort(magnitudes);
+  for (size_t i = 0; i < magnitudes.size(); i += times)
+    if (magnitudes[i] != magnitudes[i + times - 1] || (i && magnitudes[i] == magnitudes[i - 1]))
+      return false;
+  return true;
+}
+
+/// How many numbers other than zero there are, each counted once.
+static size_t countDifferent(ArrayRef<float> values) {
+  std::vector<float> others = values.vec();
+  llvm::erase_if(others, [](float value) { return value == 0 || std::isnan(value); });
+  llvm::sort(others);
+  return size_t(std::unique(others.begin(), others.end()) - others.begin());
 }
 
 bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes) {
@@ -234,22 +248,21 @@ bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes)
     return false;
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  size_t rows = size_t(tensor.dims(0)), columns = size_t(tensor.dims(1));
-  size_t zeros = size_t(llvm::count(values, 0.0f));
-  std::vector<float> others = values;
-  llvm::erase(others, 0.0f);
-  llvm::sort(others);
-  size_t different = size_t(std::unique(others.begin(), others.end()) - others.begin());
-  // Not whole rows or columns: those may begin at zero.
-  bool isMasked = zeros * 10 >= values.size() && zeros % rows != 0 && zeros % columns != 0 && different >= 8 &&
-                  different * 10 >= others.size() * 9;
+  const size_t rows = size_t(tensor.dims(0)), columns = size_t(tensor.dims(1));
+  const size_t zeros = size_t(llvm::count(values, 0.0f));
   bool isSymmetric = rows == columns, isOpposite = isSymmetric;
   for (size_t i = 0; i != rows && (isSymmetric || isOpposite); ++i)
     for (size_t j = 0; j != i; ++j) {
       isSymmetric &= values[i * columns + j] == values[j * columns + i];
       isOpposite &= values[i * columns + j] == -values[j * columns + i];
     }
-  return isMasked || ((isSymmetric || isOpposite) && different >= 8) || repeatsMagnitudes(values);
+  // Zeros not of whole rows or columns: those may begin at zero.
+  const bool mayBeMasked = zeros * 10 >= values.size() && zeros % rows != 0 && zeros % columns != 0;
+  if (!mayBeMasked && !isSymmetric && !isOpposite)
+    return repeatsMagnitudes(values);
+  const size_t different = countDifferent(values);
+  const bool isMasked = mayBeMasked && different * 10 >= (values.size() - zeros) * 9;
+  return ((isMasked || isSymmetric || isOpposite) && different >= 8) || repeatsMagnitudes(values);
 }
 
 bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes) {

@@ -111,6 +111,8 @@ Sha256::Sha256() {
 }
 
 void Sha256::update(const void *data, size_t bytes) {
+  if (!bytes) // memcpy takes no null pointer, even of nothing
+    return;
   const auto *p = static_cast<const uint8_t *>(data);
   total_ += bytes;
   if (filled_) {

@@ -232,15 +232,14 @@ const FitAnswer::Way *FitAnswer::findCheapest() const {
   // What changes no number comes before what does; of those, the fastest.
   const Way *best = nullptr;
   for (const Way &way : ways)
-    if (way.fits() &&
-        (!best || rank(way) < rank(*best) || (rank(way) == rank(*best) && way.getSeconds() < best->getSeconds())))
+    if (way.fits() && (!best || std::pair(rank(way), way.getSeconds()) < std::pair(rank(*best), best->getSeconds())))
       best = &way;
   return best;
 }
 
 bool FitAnswer::mayBeCheapest(const Way &way) const {
   const Way *best = findCheapest();
-  return !best || rank(way) < rank(*best) || (rank(way) == rank(*best) && way.needs.seconds < best->getSeconds());
+  return !best || std::pair(rank(way), way.needs.seconds) < std::pair(rank(*best), best->getSeconds());
 }
 
 int64_t FitAnswer::findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess) {

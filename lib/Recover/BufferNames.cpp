@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
@@ -111,8 +110,7 @@ static bool looksWritten(const ModelView &file, const ::onnx::TensorProto &tenso
   std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
   if (tensor.data_type() != ::onnx::TensorProto::FLOAT || bytes.size() < 2 * sizeof(float))
     return true; // one number tells nothing
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   if (all_equal(values)) // as parameters begin
     return false;
   if (findFormula(tensor, bytes) != Formula::None || holdsTwoNumbers(values) ||

@@ -2,12 +2,12 @@
 
 #include "ElementFunctions.h"
 
+#include "TableValues.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
@@ -163,8 +163,7 @@ bool lowtide::isElementOperation(StringRef operation) {
 
 std::vector<float> lowtide::valuesOf(const UnfoldingGraph &graph, const TensorProto &tensor) {
   std::string bytes = tensor.data_type() == TensorProto::FLOAT ? graph.read(tensor).value_or("") : "";
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   return values;
 }
 

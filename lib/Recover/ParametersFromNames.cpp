@@ -186,8 +186,7 @@ static bool isRamp(const ModelView &file, const TensorFacts &facts) {
   std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
   if (facts.tensor->dims_size() != 1 || facts.tensor->data_type() != TensorProto::FLOAT)
     return false;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   if (values.size() < 3)
     return true; // any two numbers do
   double range = std::abs(double(values.back()) - values.front());
@@ -294,8 +293,7 @@ static bool isMaskOfFactors(const ModelView &file, const TensorFacts &facts) {
   if (facts.tensor->data_type() != TensorProto::FLOAT || !llvm::all_of(facts.uses, multiplies))
     return false;
   const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   return values.size() >= 4 && llvm::is_contained(values, 0) && llvm::is_contained(values, 1) &&
          llvm::all_of(values, [](float value) { return value == 0 || value == 1; });
 }

@@ -13,7 +13,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <tuple>
 

@@ -141,6 +141,12 @@ static bool isGeometric(ArrayRef<float> values, int64_t length, int64_t stride) 
   return varies;
 }
 
+std::vector<float> lowtide::asFloats(StringRef bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
 StringRef lowtide::describeFormula(Formula formula) {
   switch (formula) {
   case Formula::None:
@@ -160,8 +166,7 @@ StringRef lowtide::describeFormula(Formula formula) {
 lowtide::Formula lowtide::findFormula(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() == 0)
     return Formula::None;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   if (all_equal(values))
     return Formula::None;
   int rank = tensor.dims_size();
@@ -184,8 +189,7 @@ lowtide::Formula lowtide::findFormula(const TensorProto &tensor, const std::stri
 bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() < 2)
     return false;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   int64_t stride = 1;
   for (int axis = tensor.dims_size(); axis-- > 0; stride *= tensor.dims(axis)) {
     int64_t turning = 0;
@@ -246,8 +250,7 @@ static size_t countDifferent(ArrayRef<float> values) {
 bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || tensor.dims_size() != 2 || bytes.size() < 9 * sizeof(float))
     return false;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   const size_t rows = size_t(tensor.dims(0)), columns = size_t(tensor.dims(1));
   const size_t zeros = size_t(llvm::count(values, 0.0f));
   bool isSymmetric = rows == columns, isOpposite = isSymmetric;
@@ -280,8 +283,7 @@ bool lowtide::followsNoRule(const TensorProto &tensor, const std::string &bytes)
   constexpr size_t fewest = 8;
   if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < fewest * sizeof(float))
     return false;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   if (!all_of(values, [](float value) { return std::isfinite(value); }) || is_sorted(values) ||
       std::is_sorted(values.rbegin(), values.rend()) || findFormula(tensor, bytes) != Formula::None)
     return false;

@@ -8,8 +8,12 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
+#include <vector>
 
 namespace lowtide {
+
+/// The numbers of f32 data.
+std::vector<float> asFloats(llvm::StringRef bytes);
 
 enum class Formula { None, Mask, Wave, Polynomial, Geometric };
 

@@ -7,6 +7,7 @@
 
 #include "Classifier.h"
 #include "ElementFunctions.h"
+#include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
@@ -153,8 +154,9 @@ static bool mayHaveMetBound(ArrayRef<float> values) {
 }
 
 /// The matrix with rows and columns exchanged.
-static SmallVector<float> transpose(ArrayRef<float> values, int64_t rows, int64_t columns) {
-  SmallVector<float> turned;
+static std::vector<float> transpose(ArrayRef<float> values, int64_t rows, int64_t columns) {
+  std::vector<float> turned;
+  turned.reserve(values.size());
   for (int64_t column = 0; column != columns; ++column)
     for (int64_t row = 0; row != rows; ++row)
       turned.push_back(values[size_t(row * columns + column)]);
@@ -167,8 +169,7 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes)
     return false;
-  SmallVector<float> values(bytes->size() / sizeof(float));
-  std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(*bytes);
   // Saturated, many parameters have this image.
   if ((chain.isBounded && mayHaveMetBound(values)) || (!chain.functions.empty() && !findOrder(chain, values)))
     return false;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementFunctions.h"
+#include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
@@ -70,8 +71,7 @@ static std::optional<Image> makeImage(const UnfoldingGraph &graph, const Evaluat
     bytes.resize(row);
     image.isRepeated = true;
   }
-  image.values.resize(bytes.size() / sizeof(float));
-  std::memcpy(image.values.data(), bytes.data(), image.values.size() * sizeof(float));
+  image.values = asFloats(bytes);
   if (image.values.empty() || image.made.empty() || image.made.size() > mostFunctions)
     return std::nullopt;
   return image;

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
@@ -194,8 +195,7 @@ bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int
   constexpr size_t largest = size_t(1) << 24;
   if (bytes.empty() || bytes.size() > largest)
     return false;
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  std::vector<float> values = asFloats(bytes);
   if (isOtherwiseNormalized(values, size_t(tensor->dims(0))))
     return false;
   return takeApart(graph, *tensor, prefix + "0", prefix + "1");

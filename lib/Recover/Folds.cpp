@@ -46,13 +46,12 @@ static bool isSliced(const TensorFacts &facts) {
 /// Whether something else than parameters was joined with them: a buffer, a constant, a range, zeros. Arithmetic with
 /// it has names of its own.
 static bool joinsNumbers(const TensorFacts &facts, const Signature &signature) {
-  auto joins = [](StringRef name) { return llvm::is_contained({"cat", "stack"}, operationName(name)); };
   auto isOther = [&](StringRef name) {
     const SignatureEntry *entry = signature.findTarget(name);
     return entry ? entry->kind != SignatureEntry::Parameter
                  : llvm::is_contained({"arange", "zeros", "lift_fresh_copy"}, operationName(name));
   };
-  return (joins(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, joins)) &&
+  return (isJoin(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isJoin)) &&
          llvm::any_of(facts.foldedFrom, isOther);
 }
 
@@ -175,7 +174,6 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     return entry && entry->kind == SignatureEntry::Parameter;
   };
   const int64_t parameters = llvm::count_if(facts.foldedFrom, isParameter);
-  auto isJoin = [](StringRef name) { return llvm::is_contained({"cat", "stack"}, operationName(name)); };
   const bool joinsOne = parameters == 1 && (isJoin(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isJoin));
   if (((mayRepeat && expands && !isGathered(facts)) || joinsOne) && facts.getNumElements() > 1 &&
       isConstantValued(file, *facts.tensor).value_or(false))
@@ -289,10 +287,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
 /// Whether the parameter is in the file as the program views or permutes it, in a shape of which that of the parameter
 /// cannot be told.
 static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
-  auto views = [&](StringRef name) {
-    return llvm::is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name)) ||
-           (info.dims.size() > 2 && turnsDimensions(name));
-  };
+  auto views = [&](StringRef name) { return isView(name) || (info.dims.size() > 2 && turnsDimensions(name)); };
   return !facts.foldedFrom.empty() && !info.sourceShape && !info.sourceRows && info.dims.size() > 1 &&
          (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
 }

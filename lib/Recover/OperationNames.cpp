@@ -29,6 +29,12 @@ bool lowtide::movesElements(StringRef name) {
       .Default(false);
 }
 
+bool lowtide::isView(StringRef name) {
+  return is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name));
+}
+
+bool lowtide::isJoin(StringRef name) { return is_contained({"cat", "stack"}, operationName(name)); }
+
 bool lowtide::isGather(StringRef name) {
   return StringSwitch<bool>(operationName(name))
       .Cases({"embedding", "index", "gather", "index_select", "expand", "repeat", "tile", "take"}, true)

@@ -195,9 +195,7 @@ static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, Arr
   auto dimsOf = [](const TensorProto &tensor) {
     return SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end());
   };
-  const bool isJoined = any_of(evaluated.foldedFrom, [](const std::string &name) {
-    return is_contained({"cat", "stack"}, operationName(name));
-  });
+  const bool isJoined = any_of(evaluated.foldedFrom, isJoin);
   auto setAxes = [&](Penalty &penalty, const TensorProto &tensor) {
     if (penalty.measure == Penalty::Lengths && parameters.size() != 1)
       penalty.axes = to_vector(seq<int64_t>(0, tensor.dims_size()));

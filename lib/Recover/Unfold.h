@@ -230,6 +230,10 @@ llvm::StringRef operationName(llvm::StringRef name);
 /// Whether an operation of the exported program only moves elements.
 bool movesElements(llvm::StringRef name);
 
+/// Whether an operation of the exported program shows the same elements under another shape.
+bool isView(llvm::StringRef name);
+/// Whether it puts values next to each other.
+bool isJoin(llvm::StringRef name);
 /// Whether an operation of the exported program may hold an element several times.
 bool isGather(llvm::StringRef name);
 

@@ -34,9 +34,6 @@ static bool isBounding(StringRef name) {
   return operation == "clamp" || operation == "clamp_min" || operation == "clamp_max" || operation == "clip";
 }
 
-/// Whether the operation puts values next to each other.
-static bool isJoin(StringRef name) { return is_contained({"cat", "stack"}, operationName(name)); }
-
 bool lowtide::isStepOfSoftplus(StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '_');
@@ -221,17 +218,14 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) 
   SmallVector<StringRef> moves(evaluated.foldedFrom.begin(), evaluated.foldedFrom.end());
   moves.push_back(tensor.name());
   erase(moves, name);
-  auto views = [](StringRef move) {
-    return is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(move));
-  };
-  const bool isTurned = tensor.dims_size() == 2 && count_if(moves, turnsDimensions) == 1 && none_of(moves, views);
+  const bool isTurned = tensor.dims_size() == 2 && count_if(moves, turnsDimensions) == 1 && none_of(moves, isView);
   if (!chain || (chain->functions.empty() && !chain->isBounded) ||
       !invert(graph, tensor, name, *chain, false, isTurned))
     return false;
   // The parameter's own shape is not in the file.
   if (any_of(moves, takesPart))
     graph.addDoubt({FindingKind::ParametersIndexed, name, {name}});
-  else if (tensor.dims_size() > 1 && !isTurned && (any_of(moves, turnsDimensions) || any_of(moves, views)))
+  else if (tensor.dims_size() > 1 && !isTurned && (any_of(moves, turnsDimensions) || any_of(moves, isView)))
     graph.addDoubt({FindingKind::ParametersViewed, name, {name}});
   return true;
 }

@@ -304,10 +304,7 @@ static bool isScaledByAttention(const UnfoldingGraph &graph, StringRef tensor) {
 /// Whether the program viewed the parameter in another shape, or turned its dimensions, and the rows have several:
 /// which shape it has, the file does not tell.
 static bool isOfUnknownShape(const Evaluated &evaluated, const Gathering &gathering) {
-  auto views = [](StringRef name) {
-    return turnsDimensions(name) ||
-           is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name));
-  };
+  auto views = [](StringRef name) { return turnsDimensions(name) || isView(name); };
   return gathering.featureAxes.size() > 1 && (views(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, views));
 }
 

@@ -54,7 +54,7 @@ static std::optional<Image> makeImage(const UnfoldingGraph &graph, const Evaluat
   for (StringRef name : evaluated.foldedFrom)
     if (repeatsRows(name))
       repeats = true;
-    else if (isGather(name) || operationName(name) == "cat" || operationName(name) == "stack") // of one of them
+    else if (isGather(name) || isJoin(name)) // of one of them
       return std::nullopt;
     else if (name != evaluated.parameters.front()->target && !movesElements(name) &&
              !operationName(name).starts_with("scalar_tensor"))

@@ -62,8 +62,8 @@ def ONNXLegalize : StepPass<"onnx-legalize", "::mlir::ModuleOp"> {
 def VerifyLegal : StepPass<"verify-legal", "::mlir::ModuleOp"> {
   let summary = "check that only nn on static shapes is left (exact)";
   let description = [{
-    Every op of every function belongs to `nn`, `train` or is a function or its return; every tensor has a static shape.
-    Each violation is an error at the op's place in the model file.
+    Every op of every function belongs to `nn`, `train` or is a function or its return; every tensor has a static shape
+    of at most 2^40 elements. Each violation is an error at the op's place in the model file.
   }];
 }
 

@@ -15,6 +15,7 @@ struct DeclaredOption {
   std::string_view name;
   std::string_view initial; ///< the default, as it is typed
   std::string_view help;
+  std::string_view switchValue; ///< what it is where it stands alone; empty: it takes a value
 };
 
 #define GET_DeclaredOptions_IMPL

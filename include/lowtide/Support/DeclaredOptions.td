@@ -492,7 +492,7 @@ def WeightsOption : DeclaredOption<"weights", Switch, "true",
 def DeclaredOptions : GenericTable {
   let FilterClass = "DeclaredOption";
   let CppTypeName = "DeclaredOption";
-  let Fields = ["Name", "Default", "Help"];
+  let Fields = ["Name", "Default", "Help", "SwitchValue"];
   string TypeOf_Help = "code";
 }
 

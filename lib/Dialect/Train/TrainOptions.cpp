@@ -7,6 +7,7 @@
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "OptionParsing.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Support/DeclaredOptions.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,6 +43,31 @@ static std::string dashed(StringRef name) {
   return flag;
 }
 
+/// An option of an optimizer, as a flag or a rule has it: a number, or one of the option's words.
+static llvm::Error parseSetting(StringRef where, StringRef option, StringRef text, double &value) {
+  if (option == "adjust_lr_fn") {
+    SmallVector<StringRef> choices(std::begin(adjustments), std::end(adjustments));
+    std::string choice;
+    if (llvm::Error error = parseChoice(where, text, choices, choice))
+      return error;
+    value = static_cast<double>(llvm::find(choices, choice) - choices.begin());
+    return llvm::Error::success();
+  }
+  const std::string flag = dashed(option);
+  const bool isSwitch = llvm::any_of(DeclaredOptions, [&](const DeclaredOption &declared) {
+    return declared.name == flag && !declared.switchValue.empty();
+  });
+  if (isSwitch && (isOn(text) || isOff(text))) {
+    value = isOn(text) ? 1.0 : 0.0;
+    return llvm::Error::success();
+  }
+  llvm::Error error = parseNumber(where, text, value);
+  if (!error || !isSwitch)
+    return error;
+  llvm::consumeError(std::move(error));
+  return refuse("{0}: '{1}' is neither {2} nor {3}", where, text, switchedOn[0], switchedOff[0]);
+}
+
 llvm::Error train::parsePatterns(StringRef text, std::vector<NamePattern> &patterns) {
   SmallVector<NameItem> items;
   if (std::optional<TextFault> fault = splitNames(text, ',', items))
@@ -75,7 +101,7 @@ static llvm::Error parseOptions(StringRef flag, StringRef text, StringRef option
                       llvm::join(list.options, "=…,"));
     if (values.count(option))
       return refuse("{0}: '{1}' is given twice in '{2}'", flag, option, text);
-    if (llvm::Error error = parseNumber((flag + ": " + option).str(), value, values[option]))
+    if (llvm::Error error = parseSetting((flag + ": " + option).str(), option, value.trim(), values[option]))
       return error;
   }
   return llvm::Error::success();
@@ -141,21 +167,13 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
         return error;
     return llvm::Error::success();
   }
-  if (name == "adjust_lr_fn") {
-    SmallVector<StringRef> choices(std::begin(adjustments), std::end(adjustments));
-    std::string choice;
-    if (llvm::Error error = parseChoice("--adjust-lr-fn", value, choices, choice))
-      return error;
-    options[name] = static_cast<double>(llvm::find(choices, choice) - choices.begin());
-    return llvm::Error::success();
-  }
   if (name == "group") {
     for (StringRef text : llvm::split(value, ';'))
       if (llvm::Error error = parseGroup(text.trim(), groups.emplace_back()))
         return error;
     return llvm::Error::success();
   }
-  return parseNumber(name, value.empty() ? "1" : value, options[name]);
+  return parseSetting("--" + dashed(name), name, value.empty() ? "1" : value, options[name]);
 }
 
 /// The flag that sets an option; empty for what only groups set.

@@ -172,6 +172,8 @@ private:
   std::vector<Way> ways;
   /// Without and with recomputation; nothing: not looked for.
   std::optional<int64_t> largestWhole, largestPlanned;
+  /// What the smallest batch takes however it is planned; nothing: some batch fits, or none was looked for.
+  std::optional<uint64_t> smallestBytes;
   /// The search for them ended before its time.
   bool isCut = false;
 };
@@ -289,6 +291,8 @@ void FitAnswer::findLargestBatches() {
         return way.fits();
       },
       std::max(*largestWhole, *largestWhole + *largestWhole / 2));
+  if (!*largestPlanned)
+    smallestBytes = measure({{"", parts, parts}}).needs.leastBytes;
 }
 
 void FitAnswer::find() {
@@ -374,7 +378,10 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
        << llvm::formatv(", time {0}{1:F1} %\n", percentOf(*cheapest) < 0 ? "" : "+", percentOf(*cheapest));
   else
     os << "no: nothing that was tried fits\n";
-  if (largestWhole)
+  if (smallestBytes)
+    os << "no batch fits: a batch of " << compilation.options.microBatches << " takes at least "
+       << unit.text(*smallestBytes) << "\n";
+  else if (largestWhole)
     os << "largest batch" << (isCut ? ", at least: " : ": ") << *largestWhole << " without recomputation, "
        << *largestPlanned << " with it\n";
   else if (!isSymbolic)
@@ -415,6 +422,8 @@ void FitAnswer::printJson(llvm::raw_ostream &os) const {
       json.attribute("largest_batch", *largestWhole);
       json.attribute("largest_batch_recomputed", *largestPlanned);
       json.attribute("largest_batch_is_exact", !isCut);
+      if (smallestBytes)
+        json.attribute("smallest_batch_bytes", *smallestBytes);
     }
   });
   os << "\n";

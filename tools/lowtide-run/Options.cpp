@@ -158,7 +158,10 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   try {
     config::parse(app, argc, argv);
   } catch (const CLI::ParseError &error) {
-    return usage(error.what());
+    usage(error.what());
+    if (error.get_exit_code() == int(CLI::ExitCodes::ExtrasError))
+      std::fputs("note: optimizer, precision, batch and memory are set by 'lowtide compile'\n", stderr);
+    return 1;
   }
   if (help || helpAll) {
     std::fputs(shortHelp, stdout);

@@ -137,7 +137,10 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     std::cout << e.what() << "\n";
     return exitOk;
   } catch (const CLI::ParseError &e) {
-    return fail(e.what());
+    fail(e.what());
+    if (e.get_exit_code() == int(CLI::ExitCodes::ExtrasError))
+      std::cerr << "note: data, steps, checkpoints and logs are flags of lowtide-run\n";
+    return exitUsage;
   }
   if (help || app.get_subcommands().empty()) {
     (help ? std::cout : std::cerr) << findHelpPage("");

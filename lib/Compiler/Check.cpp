@@ -108,8 +108,8 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
     return failed;
   if (!how.json && !coded.empty())
     printCoded(coded, options.frozenWeights, os);
-  if (!how.json && unbound.empty())
-    reportCost(os);
+  if (!how.json)
+    reportCost(examples, !unbound.empty(), os);
   if (!how.json && advice)
     printAdvice(*advice, os);
   os.flush();

@@ -429,7 +429,7 @@ static std::string flopText(uint64_t flops) {
   return text;
 }
 
-void Compilation::reportCost(llvm::raw_ostream &os) {
+void Compilation::reportCost(const ImportOptions &bound, bool areExamples, llvm::raw_ostream &os) {
   // What is missing was said by the report; this only adds what can be known.
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   auto count = [&](StringRef entry) {
@@ -444,17 +444,28 @@ void Compilation::reportCost(llvm::raw_ostream &os) {
     build(passes);
     return failed(passes.run(*module));
   };
-  if (import() || legalize() || failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, options); }))
+  if (load())
     return;
-  os << "\narithmetic of one step: ";
-  if (holdsStep) {
-    os << flopText(count("train")) << " with gradients and updates\n";
+  auto imported = importOnnx(*file, initializers, bound);
+  if (failed(imported))
     return;
+  module = std::move(*imported);
+  train::setTarget(*module, target);
+  if (legalize() || failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, options); }))
+    return;
+  const uint64_t forward = count("forward");
+  const bool trains = !holdsStep && !failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, options); });
+  const StoredBytes stored = trains ? countStored() : StoredBytes();
+  if (!areExamples || !stored.isEmpty())
+    os << "\n";
+  if (!areExamples) {
+    os << "arithmetic of one step: ";
+    if (!holdsStep)
+      os << flopText(forward) << " forward";
+    if (const uint64_t whole = count("train"))
+      os << (holdsStep ? "" : ", ") << flopText(whole) << " with gradients and updates";
+    os << "\n";
   }
-  os << flopText(count("forward")) << " forward";
-  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, options); }) && count("train"))
-    os << ", " << flopText(count("train")) << " with gradients and updates";
-  os << "\n";
-  if (const StoredBytes stored = countStored(); !stored.isEmpty())
+  if (!stored.isEmpty())
     stored.print(os);
 }

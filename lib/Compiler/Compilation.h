@@ -125,8 +125,9 @@ private:
   /// The stage that stands now as an ONNX model.
   Failure exportModel();
   Failure writeModel(const std::string &path, Written &written);
-  /// Prints how much one step computes, when all sizes are known and the model compiles that far.
-  void reportCost(llvm::raw_ostream &os);
+  /// Prints how much one step computes and what it stores, when the model compiles that far. With sizes that are
+  /// `examples`: what is stored alone, which they do not change.
+  void reportCost(const ImportOptions &bound, bool areExamples, llvm::raw_ostream &os);
   /// Of @train; empty without one.
   StoredBytes countStored();
   /// All stages up to number `last`, which is not after `fitted`.

@@ -268,7 +268,9 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     for (const OptionCheck &check : listChecks(flag, getContext()))
       if (const std::string fault = check.findFault(word.str()); !fault.empty())
         return refuse(where + flag + ": " + fault);
-    return word == "f32" ? nullptr : train::findCodec(&getContext(), word, use);
+    const CodecInfo *codec = word == "f32" ? nullptr : train::findCodec(&getContext(), word, use);
+    const bool isReplaced = codec && !codec->inModel.empty() && getOperation()->hasAttr(train::inModelAttrName);
+    return isReplaced ? train::findCodec(&getContext(), codec->inModel, use) : codec;
   }
 
   LogicalResult readOptions() {

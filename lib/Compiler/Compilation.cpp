@@ -11,6 +11,7 @@
 #include "Stopwatch.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
@@ -336,29 +337,6 @@ Failure Compilation::makeGraph() {
   return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, options); }, FailureKind::BadInput);
 }
 
-/// A file has whole numbers: masters in halves are f32 ones there that products read with the same bits.
-static void storeMastersWhole(OptionValues &options) {
-  constexpr StringRef split = "split", whole = "whole";
-  if (options.master == split)
-    options.master = whole.str();
-  for (std::string &groups : options.groups) {
-    if (!StringRef(groups).contains(split))
-      continue;
-    SmallVector<std::string> rules;
-    for (StringRef rule : llvm::split(groups, ';')) {
-      auto [patterns, settings] = rule.rsplit(':');
-      SmallVector<std::string> items;
-      for (StringRef item : llvm::split(settings, ',')) {
-        auto [name, value] = item.split('=');
-        const bool isSplit = name.trim() == "master" && value.trim() == split;
-        items.push_back(isSplit ? (name + "=" + whole).str() : item.str());
-      }
-      rules.push_back((patterns + ":" + llvm::join(items, ",")).str());
-    }
-    groups = llvm::join(rules, ";");
-  }
-}
-
 Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, StringRef moments) {
   OptionValues stage = options;
   stage.microBatches = microBatches;
@@ -367,7 +345,7 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
   if (!moments.empty())
     stage.moments = moments.str();
   if (isModel())
-    storeMastersWhole(stage);
+    (*module)->setAttr(train::inModelAttrName, UnitAttr::get(&context));
   if (!options.variants.empty())
     (*module)->setAttr(entryVariantsAttrName, UnitAttr::get(&context));
   Failure failure = run(

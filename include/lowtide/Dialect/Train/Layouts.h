@@ -10,6 +10,9 @@
 
 namespace lowtide::train {
 
+/// On a module whose steps become a model file: codecs are those that are named `inModel`.
+inline constexpr llvm::StringLiteral inModelAttrName = "train.in_model";
+
 /// What a codec stores.
 enum class CodecUse : uint8_t { Moments, Master };
 
@@ -38,6 +41,7 @@ struct CodecInfo {
   int64_t block;    ///< elements of a block, in row-major order; 0: each stands alone
   int64_t smallest; ///< tensors of fewer elements stay as they are
   llvm::ArrayRef<StoredPart> parts;
+  llvm::StringLiteral inModel; ///< the codec of the same numbers whose parts a model file can name; empty: this one
 
   /// Whether a tensor of so many elements is stored by this codec. Asked of a whole parameter, never of a piece.
   bool takes(int64_t elements) const;

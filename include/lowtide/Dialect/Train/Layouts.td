@@ -23,7 +23,7 @@ class Part<string variableName, string nameSuffix, string elementType, int eleme
 
 // What both directions of a codec say. Codecs with blocks see tensors of [blocks, block size].
 class Train_CodecOp<string mnemonic, string codec, string use, string exactness, int block, int smallest, string said,
-                    list<Part> parts> : Op<Train_Dialect, mnemonic, [Pure,
+                    list<Part> parts, string inModel> : Op<Train_Dialect, mnemonic, [Pure,
     DeclareOpInterfaceMethods<FactsInterface>, DeclareOpInterfaceMethods<DecomposableInterface>,
     DeclareOpInterfaceMethods<CodecInterface, ["getCodec"]>]> {
   let hasVerifier = 1;
@@ -45,7 +45,8 @@ class Train_CodecOp<string mnemonic, string codec, string use, string exactness,
           "; }, []([[maybe_unused]] double initial, [[maybe_unused]] bool nonNegative) -> double { return "
           # p.initial # "; }, " # !if(p.ofBlock, "true, ", "false, ") # p.bytes # "}"), ",\n") # [{};
       static const ::lowtide::train::CodecInfo info{"}] # codec # [{", "}] # said # [{", ::lowtide::train::CodecUse::}]
-          # use # ", ::lowtide::train::Exactness::" # exactness # ", " # block # ", " # smallest # [{, parts};
+          # use # ", ::lowtide::train::Exactness::" # exactness # ", " # block # ", " # smallest # ", parts, \""
+          # inModel # [{"};
       return info;
     }
     ::llvm::LogicalResult $cppClass::verify() { return ::lowtide::train::verifyCodec(getOperation(), getCodec()); }
@@ -60,9 +61,10 @@ class Train_CodecOp<string mnemonic, string codec, string use, string exactness,
 
 // `decode` assigns `x` from the parts' variables, `encode` the parts' variables from `x`: nn::Expr both. `draws`: encode
 // reads `draw` too, i32 numbers from [0, 2^16) that depend on seed, stream, step and the element's number alone.
+// `inModel`: the codec of the same numbers whose parts a model file can name; empty: this one.
 multiclass Train_Codec<string codec, string use, string exactness, int block, int smallest, string said,
-                       list<Part> parts, code decode, code encode, bit draws = 0> {
-  def DecodeOp : Train_CodecOp<"decode_" # codec, codec, use, exactness, block, smallest, said, parts> {
+                       list<Part> parts, code decode, code encode, bit draws = 0, string inModel = ""> {
+  def DecodeOp : Train_CodecOp<"decode_" # codec, codec, use, exactness, block, smallest, said, parts, inModel> {
     let summary = "the f32 tensor that is stored as " # said;
     let arguments = (ins Variadic<AnyTensor>:$stored, UnitAttr:$non_negative);
     let results = (outs AnyTensor:$x);
@@ -70,7 +72,7 @@ multiclass Train_Codec<string codec, string use, string exactness, int block, in
         "[[maybe_unused]] Expr " # parts[i].variable # "(builder, getLoc(), getStored()[" # i # "]);"), "\n")
         # "\nExpr x;\n" # decode # "\nreturn ::llvm::SmallVector<::mlir::Value>{x};";
   }
-  def EncodeOp : Train_CodecOp<"encode_" # codec, codec, use, exactness, block, smallest, said, parts> {
+  def EncodeOp : Train_CodecOp<"encode_" # codec, codec, use, exactness, block, smallest, said, parts, inModel> {
     let summary = "an f32 tensor, to be stored as " # said;
     let arguments = !con((ins AnyTensor:$x), !if(draws, (ins AnyTensor:$seed, AnyTensor:$step, I64Attr:$stream), (ins)),
                          (ins UnitAttr:$non_negative));
@@ -127,7 +129,7 @@ defm Train_Split : Train_Codec<"split", "Master", "Exact", 0, 0,
     "a bf16 half, which products read, and the 16 bits that it lacks of f32",
     [Part<"high", "", "b.getBF16Type()", 2, "initial">, Part<"low", ".low_half", "b.getIntegerType(16)", 2, "0.0">],
     [{ x = joinHalves(high, low, elementOf(getX())); }],
-    [{ high = highHalf(x, elementOf(getStored()[0])); low = lowHalf(x); }]>;
+    [{ high = highHalf(x, elementOf(getStored()[0])); low = lowHalf(x); }], 0, "whole">;
 
 defm Train_Whole : Train_Codec<"whole", "Master", "Exact", 0, 0,
     "f32, of which products read the bf16 half that split stores",

@@ -84,12 +84,13 @@ ImportOptions Compilation::importOptions(Failure &failure) {
 }
 
 Failure Compilation::open(ImportOptions &import) {
-  file = std::make_unique<OnnxFile>(context, sources.model);
-  if (failed(loadModel()))
-    return file->getFailure();
   Failure failure;
   import = importOptions(failure);
-  return failure;
+  if (failure)
+    return failure;
+  file = std::make_unique<OnnxFile>(context, sources.model);
+  file->fixInputs(import.fixed);
+  return failed(loadModel()) ? file->getFailure() : FailureKind::None;
 }
 
 Failure Compilation::load() {

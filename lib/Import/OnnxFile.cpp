@@ -3,6 +3,7 @@
 
 #include "lowtide/Import/OnnxFile.h"
 
+#include "Branches.h"
 #include "ExternalData.h"
 #include "OnnxLibrary.h"
 #include "PackedTensors.h"
@@ -116,6 +117,8 @@ LogicalResult OnnxFile::prepare() {
     return failure();
   if (!isStep(*model))
     originals = restoreNames(*model);
+  if (std::vector<std::string> dropped = chooseBranches(*model->mutable_graph(), fixed); !dropped.empty())
+    report->add({FindingKind::InputsDropped, dropped.front(), std::move(dropped)});
   liftConstants();
   if (!isStep(*model))
     lowerInputs();
@@ -204,21 +207,6 @@ static bool defines(const ::onnx::GraphProto &graph, StringRef name) {
   auto isCalled = [&](const auto &value) { return value.name() == name; };
   return llvm::any_of(graph.input(), isCalled) || llvm::any_of(graph.initializer(), isCalled) ||
          llvm::any_of(graph.node(), [&](const auto &node) { return llvm::is_contained(node.output(), name); });
-}
-
-/// Names of values that the graph and the graphs within it define, each as often as it is defined.
-static void countNames(const ::onnx::GraphProto &graph, llvm::StringMap<unsigned> &names) {
-  for (const auto &input : graph.input())
-    ++names[input.name()];
-  for (const TensorProto &tensor : graph.initializer())
-    ++names[tensor.name()];
-  for (const auto &node : graph.node()) {
-    for (const std::string &output : node.output())
-      ++names[output];
-    for (const auto &attribute : node.attribute())
-      if (attribute.has_g())
-        countNames(attribute.g(), names);
-  }
 }
 
 /// What reads `name` in the graph, and in the graphs within it that have no value of that name, reads `other`.

@@ -23,6 +23,8 @@ static constexpr Row rows[] = {
     // The file.
     {FindingKind::NodesReordered, "nodes-reordered", Certainty::Stated,
      "nodes were listed before what they read; they are put in order", ""},
+    {FindingKind::InputsDropped, "inputs-dropped", Certainty::Stated,
+     "only branches that are not taken read {names}: these are no inputs of the model", ""},
     {FindingKind::TrainingsSkipped, "trainings-skipped", Certainty::Stated,
      "the model has {number} training steps; the first one is taken", ""},
     {FindingKind::InitializationSkipped, "initialization-skipped", Certainty::Stated,

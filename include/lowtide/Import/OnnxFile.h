@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/LogicalResult.h"
 
+#include <map>
 #include <memory>
 
 namespace onnx {
@@ -36,6 +37,9 @@ public:
   OnnxFile(mlir::MLIRContext &context, llvm::StringRef path, ImportLimits limits = {});
   ~OnnxFile() override;
   OnnxFile(const OnnxFile &) = delete;
+
+  /// Texts by inputs that are fixed (ImportOptions::fixed): branches that they choose are taken when the file is read.
+  void fixInputs(std::map<std::string, std::string> values) { fixed = std::move(values); }
 
   /// Reads and checks the file. Fails on I/O errors, malformed files and
   /// unsupported versions.
@@ -95,6 +99,7 @@ private:
   std::unique_ptr<::onnx::ModelProto> model;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   UnfoldedTensors unfolded;
+  std::map<std::string, std::string> fixed;
   llvm::StringMap<std::string> originals; ///< names in the file, by those without a prefix
   std::string headline;
 };

@@ -35,6 +35,7 @@ llvm::StringRef stringifyCertainty(Certainty certainty);
 enum class FindingKind : uint8_t {
   // The file.
   NodesReordered,
+  InputsDropped,
   TrainingsSkipped,
   InitializationSkipped,
   BatchAssumed,

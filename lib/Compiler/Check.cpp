@@ -7,16 +7,20 @@
 #include "lowtide/Import/Check.h"
 #include "Compilation.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Exports.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Serialize/CodedWeights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -33,6 +37,81 @@ static std::vector<RefusedNodes> group(ArrayRef<Refusal> refusals) {
     same->places.push_back(refusal.place);
   }
   return groups;
+}
+
+/// "1.50 GFLOP".
+static std::string flopText(uint64_t flops) {
+  const char *const units[] = {"", "k", "M", "G", "T", "P"};
+  double value = static_cast<double>(flops);
+  unsigned unit = 0;
+  for (; value >= 1000 && unit < 5; ++unit)
+    value /= 1000;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format(unit ? "%.2f " : "%.0f ", value) << units[unit] << "FLOP";
+  return text;
+}
+
+std::optional<StepCost> Compilation::measureCost(const ImportOptions &bound, bool areExamples) {
+  // What is missing was said by the report; this only adds what can be known.
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> judged = std::move(module);
+  llvm::scope_exit giveBack([&] { module = std::move(judged); });
+  auto count = [&](StringRef entry) -> std::optional<uint64_t> {
+    auto step = module->lookupSymbol<func::FuncOp>(entry);
+    if (!step || areExamples)
+      return std::nullopt;
+    uint64_t flops = 0;
+    step.walk([&](FactsInterface op) { flops += op.getFlops(); });
+    return flops;
+  };
+  auto fails = [&](llvm::function_ref<void(OpPassManager &)> build) {
+    PassManager passes(&context);
+    build(passes);
+    return failed(passes.run(*module));
+  };
+  auto imported = importOnnx(*file, bound);
+  if (failed(imported))
+    return std::nullopt;
+  module = std::move(*imported);
+  train::setTarget(*module, target);
+  if (legalize() || fails([&](OpPassManager &passes) { buildGraphStage(passes, options); }))
+    return std::nullopt;
+  StepCost cost;
+  if (holdsStep) {
+    cost.stepFlops = count("train");
+    return cost;
+  }
+  cost.forwardFlops = count("forward");
+  if (fails([&](OpPassManager &passes) { buildTrainStage(passes, options); }))
+    return cost;
+  cost.stepFlops = count("train");
+  cost.stored = countStored();
+  return cost;
+}
+
+static void printCost(const StepCost &cost, llvm::raw_ostream &os) {
+  SmallVector<std::string> parts;
+  if (cost.forwardFlops)
+    parts.push_back(flopText(*cost.forwardFlops) + " forward");
+  if (cost.stepFlops)
+    parts.push_back(flopText(*cost.stepFlops) + " with gradients and updates");
+  if (!parts.empty() || !cost.stored.isEmpty())
+    os << "\n";
+  if (!parts.empty())
+    os << "arithmetic of one step: " << llvm::join(parts, ", ") << "\n";
+  if (!cost.stored.isEmpty())
+    cost.stored.print(os);
+}
+
+static llvm::json::Object toJson(const StepCost &cost) {
+  llvm::json::Object object;
+  if (cost.forwardFlops)
+    object["forward_flops"] = static_cast<int64_t>(*cost.forwardFlops);
+  if (cost.stepFlops)
+    object["step_flops"] = static_cast<int64_t>(*cost.stepFlops);
+  if (!cost.stored.isEmpty())
+    object["stored"] = cost.stored.toJson();
+  return object;
 }
 
 Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
@@ -92,9 +171,13 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
   if (options.codesFrozen() && refusals.empty() && isJudged && fits)
     if (Failure failed = measureFrozen(examples, coded))
       return failed;
-  const FailureKind reported = how.json
-                                   ? reportModelAsJson(*file, import, refused, coded, advice ? &*advice : nullptr, os)
-                                   : reportModel(*file, import, refused, os);
+  std::optional<StepCost> cost;
+  if (isJudged && fits && refused.empty())
+    cost = measureCost(examples, !unbound.empty());
+  const FailureKind reported =
+      how.json ? reportModelAsJson(*file, import, refused, coded, cost ? toJson(*cost) : llvm::json::Object(),
+                                   advice ? &*advice : nullptr, os)
+               : reportModel(*file, import, refused, os);
   os.flush();
   if (!unbound.empty() && isJudged)
     diagnostics.say(Severity::Note,
@@ -108,8 +191,8 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
     return failed;
   if (!how.json && !coded.empty())
     printCoded(coded, options.frozenWeights, os);
-  if (!how.json)
-    reportCost(examples, !unbound.empty(), os);
+  if (cost && !how.json)
+    printCost(*cost, os);
   if (!how.json && advice)
     printAdvice(*advice, os);
   os.flush();

@@ -15,7 +15,6 @@
 #include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
-#include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Exports.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
@@ -25,7 +24,6 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include <cstdlib>
 #include <mutex>
 
@@ -394,57 +392,4 @@ Failure Compilation::addVariant(const EntryVariant &variant) {
   module = std::move(steps);
   samples = 0;
   return {};
-}
-
-/// "1.50 GFLOP".
-static std::string flopText(uint64_t flops) {
-  const char *const units[] = {"", "k", "M", "G", "T", "P"};
-  double value = static_cast<double>(flops);
-  unsigned unit = 0;
-  for (; value >= 1000 && unit < 5; ++unit)
-    value /= 1000;
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format(unit ? "%.2f " : "%.0f ", value) << units[unit] << "FLOP";
-  return text;
-}
-
-void Compilation::reportCost(const ImportOptions &bound, bool areExamples, llvm::raw_ostream &os) {
-  // What is missing was said by the report; this only adds what can be known.
-  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
-  auto count = [&](StringRef entry) {
-    auto step = module->lookupSymbol<func::FuncOp>(entry);
-    uint64_t flops = 0;
-    if (step)
-      step.walk([&](FactsInterface op) { flops += op.getFlops(); });
-    return flops;
-  };
-  auto failsQuietly = [&](llvm::function_ref<void(OpPassManager &)> build) {
-    PassManager passes(&context);
-    build(passes);
-    return failed(passes.run(*module));
-  };
-  if (load())
-    return;
-  auto imported = importOnnx(*file, initializers, bound);
-  if (failed(imported))
-    return;
-  module = std::move(*imported);
-  train::setTarget(*module, target);
-  if (legalize() || failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, options); }))
-    return;
-  const uint64_t forward = count("forward");
-  const bool trains = !holdsStep && !failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, options); });
-  const StoredBytes stored = trains ? countStored() : StoredBytes();
-  if (!areExamples || !stored.isEmpty())
-    os << "\n";
-  if (!areExamples) {
-    os << "arithmetic of one step: ";
-    if (!holdsStep)
-      os << flopText(forward) << " forward";
-    if (const uint64_t whole = count("train"))
-      os << (holdsStep ? "" : ", ") << flopText(whole) << " with gradients and updates";
-    os << "\n";
-  }
-  if (!stored.isEmpty())
-    stored.print(os);
 }

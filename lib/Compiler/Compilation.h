@@ -28,6 +28,12 @@
 
 namespace lowtide {
 
+/// What one step takes. What it computes is unknown while sizes are examples, which do not change what it stores.
+struct StepCost {
+  std::optional<uint64_t> forwardFlops, stepFlops;
+  StoredBytes stored;
+};
+
 /// One model on its way, in a context of its own. What goes wrong is said to the listener and returned.
 class Compilation {
 public:
@@ -125,9 +131,8 @@ private:
   /// The stage that stands now as an ONNX model.
   Failure exportModel();
   Failure writeModel(const std::string &path, Written &written);
-  /// Prints how much one step computes and what it stores, when the model compiles that far. With sizes that are
-  /// `examples`: what is stored alone, which they do not change.
-  void reportCost(const ImportOptions &bound, bool areExamples, llvm::raw_ostream &os);
+  /// Nothing where the model does not compile that far. `module` is as before.
+  std::optional<StepCost> measureCost(const ImportOptions &bound, bool areExamples);
   /// Of @train; empty without one.
   StoredBytes countStored();
   /// All stages up to number `last`, which is not after `fitted`.

@@ -74,7 +74,8 @@ static json::Object toJson(const CheckAdvice &advice) {
 }
 
 FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
-                                       ArrayRef<CodedWeight> coded, const CheckAdvice *advice, llvm::raw_ostream &os) {
+                                       ArrayRef<CodedWeight> coded, json::Object cost, const CheckAdvice *advice,
+                                       llvm::raw_ostream &os) {
   json::Array inputs, outputs, unbound, initializers, operators;
   for (const auto &input : file.getModel().graph().input())
     if (!file.findInitializer(input.name()))
@@ -134,6 +135,8 @@ FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &opti
                                  {"rms_error", weight.rmsError}});
   if (!codes.empty())
     report["frozen_weights"] = std::move(codes);
+  if (!cost.empty())
+    report["step"] = std::move(cost);
   if (advice)
     report["to_train"] = toJson(*advice);
   os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";

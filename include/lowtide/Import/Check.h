@@ -10,6 +10,7 @@
 
 #include "lowtide/Import/Import.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace lowtide {
@@ -55,9 +56,10 @@ void printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os);
 FailureKind reportModel(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
                         llvm::raw_ostream &os);
 
-/// The same facts as one JSON object, and the advice where there is one.
+/// The same facts as one JSON object, with what one step costs (empty: unknown), and the advice where there is one.
 FailureKind reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
-                              llvm::ArrayRef<CodedWeight> coded, const CheckAdvice *advice, llvm::raw_ostream &os);
+                              llvm::ArrayRef<CodedWeight> coded, llvm::json::Object cost, const CheckAdvice *advice,
+                              llvm::raw_ostream &os);
 
 } // namespace lowtide
 

@@ -15,11 +15,11 @@
 using namespace lowtide;
 using namespace lowtide::report;
 
-static const char *const pageStyle = R"(
-body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1060px;margin:2em auto;padding:0 1em}
-h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .3em}p{margin:.3em 0;color:var(--dim)}svg{width:100%;height:auto}
+static constexpr llvm::StringLiteral pageRules = R"(
+body{background:{bg};color:{fg};font:15px/1.5 system-ui,sans-serif;max-width:1060px;margin:2em auto;padding:0 1em}
+h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .3em}p{margin:.3em 0;color:{dim}}svg{width:100%;height:auto}
 .wide{overflow-x:auto}@media(max-width:600px){body{padding:0 .5em}.wide svg,.wide table{min-width:600px}}
-table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid var(--line)}
+table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid {line}}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.key span{display:inline-block;width:1em;height:1em;margin:0 .3em 0 1em;vertical-align:-.15em}
 )";
 
@@ -116,7 +116,7 @@ static std::string sayExchange(const Report &report) {
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
      << "content=\"width=device-width, initial-scale=1\"><title>" << escape(report.title) << "</title><style>"
-     << pictureStyle << pageStyle << "</style></head><body>\n<h1>" << escape(report.title) << "</h1>\n<p>"
+     << writeStyle(pageRules) << "</style></head><body>\n<h1>" << escape(report.title) << "</h1>\n<p>"
      << escape(report.target) << " · " << formatBytes(report.getBytes()) << " allocated";
   if (report.deviceBudget)
     os << " of a budget of " << formatBytes(report.deviceBudget);
@@ -139,7 +139,7 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   }
   os << "<p class=\"key\">";
   for (unsigned c = 0; c < numTransientComponents; ++c)
-    os << "<span style=\"background:var(--c" << c << ")\"></span>" << getName(MemoryComponent(c));
+    os << "<span class=\"c" << c << "\"></span>" << getName(MemoryComponent(c));
   os << "</p>\n";
   for (auto [i, entry] : llvm::enumerate(report.entries)) {
     Picture picture(report, entry, i, os);

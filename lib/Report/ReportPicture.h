@@ -11,8 +11,11 @@
 
 namespace lowtide::report {
 
-/// What the pictures need, for light and dark.
-extern const char *const pictureStyle;
+/// Of every picture: its width, what stands to the left of a plot, a plot's height, and that of a line of text.
+inline constexpr double width = 720, left = 100, plotHeight = 280, line = 18;
+
+/// The style sheet of pictures and `rules`, in light and dark: {fg}, {bg}, {dim}, {line} and {c0} … {c5} are colours.
+std::string writeStyle(llvm::StringRef rules);
 
 /// `text` as XML wants it.
 std::string escape(llvm::StringRef text);
@@ -40,15 +43,19 @@ private:
     double begin, end;
     double count;
     uint64_t top;
+    double above; ///< the plot
+    double below() const { return above + plotHeight; }
     double x(double instruction) const { return begin + instruction * (end - begin) / std::max(count, 1.0); }
     double y(double bytes) const;
   };
 
-  void open(llvm::StringRef label, bool alone);
+  void open(llvm::StringRef label, double height, bool alone);
   void bytesAxis(const Frame &frame);
   void instructionsAxis(const Frame &frame, size_t last);
   void bands(llvm::ArrayRef<LiveBytes> live, const Frame &frame, llvm::StringRef name);
   void budgetLine(const Frame &frame);
+  /// From `y` on.
+  void legend(double y);
   void note(double x, double y, llvm::StringRef anchor, const std::string &text);
   /// Transient bytes that the budget leaves; 0 without one.
   uint64_t getAllowance() const;

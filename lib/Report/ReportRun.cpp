@@ -13,7 +13,7 @@
 using namespace lowtide;
 using namespace lowtide::report;
 
-static constexpr double width = 1000, height = 160, left = 70, bottom = 24;
+static constexpr double height = 160, bottom = 24;
 /// Steps drawn at most: of neighbours the one that stands out most.
 static constexpr size_t maxPoints = 1000;
 
@@ -100,7 +100,7 @@ static void drawCurve(const Run &run, llvm::StringRef name, llvm::function_ref<d
   os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << f(width + 10) << " " << f(height + 10)
      << "\" role=\"img\" aria-label=\"" << name << " of each step\">\n";
   for (double value : {least, most}) {
-    os << "<line class=\"axis\" x1=\"" << left << "\" x2=\"" << width << "\" y1=\"" << f(y(value)) << "\" y2=\""
+    os << "<line class=\"axis\" x1=\"" << f(left) << "\" x2=\"" << f(width) << "\" y1=\"" << f(y(value)) << "\" y2=\""
        << f(y(value)) << "\"/>";
     note(left - 6, y(value) + 4, "end", number(value));
   }

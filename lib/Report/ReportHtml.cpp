@@ -40,6 +40,26 @@ static void printPeakTable(const Entry &entry, llvm::raw_ostream &os) {
   os << "</table></div>\n";
 }
 
+/// Other memories and the way there, where anything goes it.
+static void printMemories(const Entry &entry, Picture &picture, llvm::raw_ostream &os) {
+  for (const SpaceBytes &memory : entry.memories) {
+    os << "<h2>" << escape(entry.name) << ": memory " << escape(memory.space) << "</h2>\n<p>"
+       << formatBytes(memory.lastingBytes)
+       << " lie there from step to step; values wait there from their store to their "
+       << "last load.</p>\n<div class=\"wide\">";
+    picture.otherMemory(memory);
+    os << "</div>\n";
+  }
+  if (entry.memories.empty())
+    return;
+  os << "<h2>" << escape(entry.name)
+     << ": lanes</h2>\n<p>Copies run while others compute; where nothing computes, they "
+     << "are exposed: " << llvm::format("%.1f", 1e6 * entry.getExposedSeconds()) << " of "
+     << llvm::format("%.1f", 1e6 * entry.getSeconds()) << " µs, estimated.</p>\n<div class=\"wide\">";
+  picture.lanes();
+  os << "</div>\n";
+}
+
 void report::printJson(const Report &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os);
   // Names come from files; JSON wants UTF-8.
@@ -63,6 +83,32 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
         if (instruction.recomputed)
           json.value(int64_t(i));
     });
+    if (!entry.memories.empty()) {
+      json.attribute("exposed_seconds", entry.getExposedSeconds());
+      json.attributeArray("moves", [&] {
+        for (const Move &move : entry.moves)
+          json.object([&] {
+            json.attribute("instruction", int64_t(move.instruction));
+            json.attribute("direction", move.isStore ? "store" : "load");
+            json.attribute("space", move.space);
+            json.attribute("bytes", int64_t(move.bytes));
+            if (!move.binding.empty())
+              json.attribute("binding", text(move.binding));
+          });
+      });
+      json.attributeArray("memories", [&] {
+        for (const SpaceBytes &memory : entry.memories)
+          json.object([&] {
+            json.attribute("space", memory.space);
+            json.attribute("bytes", int64_t(memory.bytes));
+            json.attribute("lasting_bytes", int64_t(memory.lastingBytes));
+            json.attributeArray("waiting_bytes", [&] {
+              for (uint64_t bytes : memory.waiting)
+                json.value(int64_t(bytes));
+            });
+          });
+      });
+    }
     json.attributeArray("tensors", [&] {
       for (const Tensor &tensor : entry.tensors)
         json.object([&] {
@@ -163,6 +209,7 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
     if (hidden)
       os << "<p>" << hidden << " smaller ones are not drawn; the data below has them.</p>\n";
     printPeakTable(entry, os);
+    printMemories(entry, picture, os);
   }
   if (report.run)
     printRun(report, os);

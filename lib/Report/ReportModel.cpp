@@ -26,6 +26,14 @@ double Entry::getSeconds() const {
   return seconds;
 }
 
+double Entry::getExposedSeconds() const {
+  double computing = 0;
+  for (const Instruction &instruction : instructions)
+    if (instruction.stream == 0)
+      computing += instruction.seconds;
+  return std::max(0.0, getSeconds() - computing);
+}
+
 double Entry::getRecomputedSeconds() const {
   double seconds = 0;
   for (const Instruction &instruction : instructions)
@@ -64,6 +72,8 @@ private:
              const std::string &place);
   /// Seconds of a copy to another memory or from it, which is noted; nothing: it stays on the device.
   std::optional<double> readMove(const plan::Copy &copy, std::string &label);
+  /// A value waits in another memory from its store, or is there still when it is loaded.
+  void wait(const plan::Copy &copy, const Move &move);
   bool isTransient(const plan::Slice &slice) const { return rt::isDeviceTransient(plan.arenas(int(slice.arena()))); }
   /// Temporary, where nothing is known.
   MemoryComponent getComponent(uint64_t value) const {
@@ -71,6 +81,14 @@ private:
                                                                                    : MemoryComponent::Temporary;
   }
   void sumUp();
+  void sumUpMemories();
+
+  /// A value in another memory, from its store to its last load.
+  struct Waiting {
+    std::string space;
+    uint64_t value, bytes;
+    unsigned begin, end;
+  };
 
   const plan::Plan &plan;
   const plan::Entry &from;
@@ -90,6 +108,7 @@ private:
   int64_t times = 1;
   /// When each lane is free, and when each event was recorded.
   std::map<uint32_t, double> freeAt, recordedAt;
+  std::vector<Waiting> waiting;
 };
 
 } // namespace
@@ -154,9 +173,24 @@ std::optional<double> EntryReader::readMove(const plan::Copy &copy, std::string 
   // A load makes the next tensor.
   const auto stored = tensorOf.find(copy.source().value());
   move.tensor = move.isStore && stored != tensorOf.end() ? stored->second : entry.tensors.size();
+  move.bytes = there.bytes() * uint64_t(times);
+  if (move.binding.empty())
+    wait(copy, move);
   entry.moves.push_back(std::move(move));
   label = entry.moves.back().isStore ? "store" : "load";
   return findLane(plan, source.space(), target.space()).getSeconds(copy.source().bytes());
+}
+
+void EntryReader::wait(const plan::Copy &copy, const Move &move) {
+  auto found = llvm::find_if(
+      waiting, [&](const Waiting &each) { return each.space == move.space && each.value == move.otherValue; });
+  if (found == waiting.end()) {
+    // Each round of a loop fills a part of its own.
+    const uint64_t rows = move.isStore && copy.target_step() ? uint64_t(rounds) : 1;
+    const uint64_t bytes = (move.isStore ? copy.target() : copy.source()).bytes() * rows;
+    found = waiting.insert(found, {move.space, move.otherValue, bytes, move.instruction, move.instruction});
+  }
+  found->end = std::max(found->end, move.instruction + 1);
 }
 
 void EntryReader::read(const plan::Instruction &instruction) {
@@ -241,6 +275,9 @@ void EntryReader::readLoop(const plan::Repeat &repeat) {
   for (Tensor &tensor : entry.tensors)
     if (tensor.begin < begin && tensor.end > begin)
       tensor.end = std::max(tensor.end, end);
+  for (Waiting &each : waiting)
+    if (each.begin < begin && each.end > begin)
+      each.end = std::max(each.end, end);
   // What a round takes over in place is there again under its next number.
   for (const plan::Carry &carry : repeat.carries())
     if (auto it = tensorOf.find(carry.slice().value()); it != tensorOf.end())
@@ -260,6 +297,27 @@ void EntryReader::sumUp() {
       entry.peakBytes = sum;
       entry.peakAt = i;
     }
+  }
+}
+
+void EntryReader::sumUpMemories() {
+  for (const Move &move : entry.moves) {
+    auto isThere = [&](const SpaceBytes &memory) { return memory.space == move.space; };
+    if (llvm::any_of(entry.memories, isThere))
+      continue;
+    SpaceBytes memory{move.space, 0, 0, std::vector<uint64_t>(entry.instructions.size())};
+    for (const plan::Arena &arena : plan.arenas()) {
+      if (rt::showSpace(arena.space()) != move.space || rt::isOfRuntime(arena.role()))
+        continue;
+      memory.bytes += arena.bytes();
+      if (arena.role() != plan::Arena::TRANSIENT)
+        memory.lastingBytes += arena.bytes();
+    }
+    for (const Waiting &each : waiting)
+      if (each.space == move.space)
+        for (unsigned i = each.begin; i < each.end; ++i)
+          memory.waiting[i] += each.bytes;
+    entry.memories.push_back(std::move(memory));
   }
 }
 
@@ -294,6 +352,7 @@ Entry EntryReader::run() {
           it != born.end() && entry.tensors[it->second].value != tensor.value)
         --tensor.end;
   sumUp();
+  sumUpMemories();
   return std::move(entry);
 }
 

@@ -36,6 +36,10 @@ public:
   void beforeAfter(bool alone = false);
   /// Instructions over addresses. Returns how many tensors are too many to be drawn.
   size_t addresses();
+  /// Bytes in another memory over the instructions.
+  void otherMemory(const SpaceBytes &memory);
+  /// What computes and what is copied over estimated time, and when nothing computes for copies that are on their way.
+  void lanes();
 
 private:
   /// Where on the page instructions 0 … count and bytes 0 … top lie.

@@ -51,10 +51,20 @@ struct Move {
   /// On the device: which of the tensors; in the other memory: its value number.
   size_t tensor = 0;
   uint64_t otherValue = 0;
+  uint64_t bytes = 0; ///< in all rounds of a loop
   /// "file", "host_pinned".
   std::string space;
   /// Parameter or optimizer state, which lies there from step to step; empty: a value that waits there.
   std::string binding;
+};
+
+/// What lies in a memory other than the device's.
+struct SpaceBytes {
+  std::string space;         ///< as of Move
+  uint64_t bytes = 0;        ///< of the plan's arenas there, but for exchange blocks
+  uint64_t lastingBytes = 0; ///< of those, what lies there from step to step
+  /// At each instruction, bytes of values that wait there: from their store to their last load.
+  std::vector<uint64_t> waiting;
 };
 
 /// What a step needed before it was fitted into a budget.
@@ -109,9 +119,13 @@ struct Entry {
   std::optional<Unfitted> before;
   /// Copies to and from another memory, in their order.
   std::vector<Move> moves;
+  /// In the order of their first copy; empty: nothing moves.
+  std::vector<SpaceBytes> memories;
 
   /// Until the last lane is done.
   double getSeconds() const;
+  /// Estimated seconds in which nothing computes, for copies are on their way.
+  double getExposedSeconds() const;
   /// Estimated seconds of what is recomputed.
   double getRecomputedSeconds() const;
 };

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "PickleWriter.h"
 #include "lowtide/Report/Report.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -42,19 +43,23 @@ void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
         nameIt("process_name", 0, report.title + " @" + entry.name);
         // Copies to another memory and back have lanes of their own.
         std::map<uint32_t, std::string> lanes;
-        for (const Move &move : entry.moves)
+        llvm::DenseSet<unsigned> moved;
+        for (const Move &move : entry.moves) {
+          moved.insert(move.instruction);
           lanes[entry.instructions[move.instruction].stream] =
               (move.isStore ? "stores in space " : "loads from space ") + move.space;
+        }
         lanes[0] = "computes";
         if (lanes.size() > 1)
           for (const auto &[lane, name] : lanes)
             nameIt("thread_name", lane, name);
         for (auto [i, instruction] : llvm::enumerate(entry.instructions)) {
           const double now = instruction.start * 1e6, duration = instruction.seconds * 1e6;
-          const bool isMove = llvm::any_of(entry.moves, [&, i = i](const Move &move) { return move.instruction == i; });
           event("X", instruction.label, int64_t(process), instruction.stream, now, [&] {
             json.attribute("dur", duration);
-            json.attribute("cat", isMove ? "moved" : instruction.recomputed ? "recomputed" : "computed");
+            json.attribute("cat", moved.contains(unsigned(i)) ? "moved"
+                                  : instruction.recomputed    ? "recomputed"
+                                                              : "computed");
             json.attributeObject("args", [&] {
               json.attribute("instruction", int64_t(i));
               json.attribute("flops", int64_t(instruction.flops));

@@ -14,6 +14,7 @@ import pathlib
 import re
 import signal
 import sys
+import tempfile
 import warnings
 
 from devkit.zoo_models import all_cases
@@ -286,12 +287,18 @@ def make_files(case, folder, exports, cleaners, fresh, torch):
             say(cleaned.name, apart(lambda: clean(path, cleaned, cleaner), CLEAN_SECONDS))
 
 
+def load_exporter(torch):
+    """Writes one file, so that the processes of the cases find the exporter's 900 modules loaded, which takes longer than a small case."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        torch.onnx.export(torch.nn.Linear(1, 1), (torch.zeros(1, 1),), f"{folder}/one.onnx", dynamo=True, verbose=False)
+
+
 def main():
     warnings.filterwarnings("ignore")
-    import onnxscript  # noqa: F401  the processes of the cases find it loaded
     import torch
 
     torch.set_num_threads(1)
+    load_exporter(torch)
     cases = {case.name: case for case in all_cases(sys.argv[1:])}
     for line in sys.stdin:
         request = json.loads(line)

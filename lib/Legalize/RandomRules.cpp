@@ -8,6 +8,7 @@
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
+#include "lowtide/Support/AlphaDropout.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -86,6 +87,13 @@ LogicalResult dropout(NodeView &n) {
     return success();
   }
   Type drawn = x.elementType().isF64() ? x.elementType() : Type(n.builder.getF32Type());
+  if (n.hasAttr("alpha")) { // PyTorch's alpha dropout, as recovery writes it
+    const double alpha = n.attrFloat("alpha", seluLimit), scale = alphaDropoutScale(ratio, alpha);
+    Expr keep = nn::broadcastTo(nn::greaterEqual(uniform(n, n.in(n.has(3) ? 3 : 0).shape(), drawn), ratio), x.shape());
+    n.set(0, nn::select(keep, x * scale + alpha * scale * ratio, x.like(-alpha * scale * (1 - ratio))));
+    n.set(1, keep);
+    return success();
+  }
   Expr keep = nn::greaterEqual(uniform(n, x.shape(), drawn), ratio);
   n.set(0, nn::select(keep, x * (1.0 / (1.0 - ratio)), x.like(0.0)));
   n.set(1, keep);

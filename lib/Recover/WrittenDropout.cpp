@@ -4,6 +4,9 @@
 // `x · Cast(uniform < c) / c`, `x / c · Floor(uniform + c)` or `x · Cast(uniform > 1 − c) / c`. A mask that nothing
 // divides by c is none of these: programs hide parts of what they read by such, in evaluation as well.
 //
+// `AlphaDropout` and `FeatureAlphaDropout` reach it as `x · (m · a) + ((m − 1) · αa + αa(1 − c))` of such a mask m,
+// where a, which keeps mean and variance, follows from c.
+//
 //===----------------------------------------------------------------------===//
 
 #include "WrittenDropout.h"
@@ -11,11 +14,14 @@
 #include "Unfold.h"
 #include "ValueIndex.h"
 
+#include "lowtide/OnnxModel/TensorData.h"
 #include "lowtide/Recover/Evidence.h"
+#include "lowtide/Support/AlphaDropout.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
@@ -23,6 +29,11 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
 namespace {
+struct AlphaDropout {
+  std::string operand, mask;
+  double kept;
+};
+
 class Draws {
 public:
   explicit Draws(const GraphProto &graph) : values(graph) {}
@@ -30,16 +41,47 @@ public:
   /// The probability with which the mask that `node` draws keeps; nullopt: it draws none, or is not divided by it.
   std::optional<double> findKept(const NodeProto &node) const;
 
+  /// The sum that ends an alpha dropout, its operand and mask, and the probability with which it keeps; null: none ends
+  /// in `node`.
+  std::optional<AlphaDropout> findAlpha(const NodeProto &node) const;
+
 private:
+  /// A number that is perhaps cast to the type of what it is compared with, as files of no optimizer have it.
+  std::optional<double> findNumber(StringRef value) const;
   bool isUniform(StringRef value) const;
   /// The same whatever is done to the mask.
   std::optional<double> findDrawn(const NodeProto &node) const;
   bool isDivisor(StringRef value, double kept) const;
   bool isDivided(StringRef value, double kept, int depth) const;
+  /// The other operand of a node of this operator, one of whose operands is about `number`; empty: it has none.
+  StringRef findBeside(StringRef value, StringRef op, double number) const;
 
   const ValueIndex values;
 };
 } // namespace
+
+std::optional<double> Draws::findNumber(StringRef value) const {
+  const NodeProto *node = values.find(value);
+  while (node && (node->op_type() == "Cast" || node->op_type() == "CastLike") && node->input_size()) {
+    value = node->input(0);
+    node = values.find(value);
+  }
+  if (node && node->op_type() == "Constant")
+    for (const auto &attribute : node->attribute())
+      if (attribute.name() == "value_float")
+        return attribute.f();
+  const ::onnx::TensorProto *tensor = values.findTensor(value);
+  if (!tensor || tensor->data_type() != ::onnx::TensorProto::INT64)
+    return values.findNumber(value);
+  if (any_of(tensor->dims(), [](int64_t dim) { return dim != 1; }))
+    return std::nullopt;
+  const std::string bytes = embeddedBytes(*tensor);
+  int64_t number = 0;
+  if (bytes.size() != sizeof(number))
+    return std::nullopt;
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  return double(number);
+}
 
 bool Draws::isUniform(StringRef value) const {
   const NodeProto *node = values.find(value);
@@ -51,22 +93,22 @@ bool Draws::isUniform(StringRef value) const {
 }
 
 std::optional<double> Draws::findDrawn(const NodeProto &node) const {
-  if (node.input_size() != 1 || node.output_size() != 1)
+  if (node.input_size() != (node.op_type() == "CastLike" ? 2 : 1) || node.output_size() != 1)
     return std::nullopt;
   const NodeProto *chosen = values.find(node.input(0));
   if (!chosen || chosen->input_size() != 2 || !isUniform(chosen->input(0)))
     return std::nullopt;
-  std::optional<double> number = values.findNumber(chosen->input(1));
+  std::optional<double> number = findNumber(chosen->input(1));
   StringRef op = chosen->op_type();
   if (node.op_type() == "Floor")
     return op == "Add" ? number : std::nullopt;
-  if (!number || node.op_type() != "Cast")
+  if (!number || (node.op_type() != "Cast" && node.op_type() != "CastLike"))
     return std::nullopt;
   return op.starts_with("Less") ? number : op.starts_with("Greater") ? std::optional(1 - *number) : std::nullopt;
 }
 
 bool Draws::isDivisor(StringRef value, double kept) const {
-  std::optional<double> number = values.findNumber(value);
+  std::optional<double> number = findNumber(value);
   return number && std::abs(*number - kept) < 1e-6;
 }
 
@@ -90,7 +132,63 @@ std::optional<double> Draws::findKept(const NodeProto &node) const {
   return kept && *kept > 0 && *kept < 1 && isDivided(node.output(0), *kept, /*depth=*/1) ? kept : std::nullopt;
 }
 
+StringRef Draws::findBeside(StringRef value, StringRef op, double number) const {
+  const NodeProto *node = values.find(value, op, 2);
+  for (int i = 0; node && i != 2; ++i)
+    if (std::optional<double> given = findNumber(node->input(i)); given && std::abs(*given - number) < 1e-4)
+      return node->input(1 - i);
+  return "";
+}
+
+std::optional<AlphaDropout> Draws::findAlpha(const NodeProto &node) const {
+  if (node.op_type() != "Add" || node.input_size() != 2)
+    return std::nullopt;
+  for (int i = 0; i != 2; ++i) {
+    const NodeProto *product = values.find(node.input(i), "Mul", 2);
+    for (int j = 0; product && j != 2; ++j) {
+      const NodeProto *scale = values.find(product->input(j), "Mul", 2);
+      for (int k = 0; scale && k != 2; ++k) {
+        const NodeProto *mask = values.find(scale->input(k));
+        const std::optional<double> kept = mask ? findDrawn(*mask) : std::nullopt;
+        if (!kept || *kept <= 0 || *kept >= 1)
+          continue;
+        const double a = alphaDropoutScale(1 - *kept);
+        const StringRef below = findBeside(node.input(1 - i), "Add", seluLimit * a * (1 - *kept));
+        if (findBeside(product->input(j), "Mul", a) == mask->output(0) &&
+            findBeside(findBeside(below, "Mul", seluLimit * a), "Add", -1) == mask->output(0))
+          return AlphaDropout{product->input(1 - j), mask->output(0), *kept};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Writes `Dropout` with the attribute `alpha`, and what its draws have the shape of as a further operand.
+static void restoreAlphaDropout(GraphProto &proto) {
+  std::vector<std::pair<int, AlphaDropout>> found;
+  const Draws draws(proto);
+  for (auto [i, node] : enumerate(proto.node()))
+    if (std::optional<AlphaDropout> alpha = draws.findAlpha(node))
+      found.emplace_back(int(i), std::move(*alpha));
+  if (found.empty())
+    return;
+  UnfoldingGraph graph(proto);
+  for (const auto &[index, alpha] : found) {
+    const std::string ratio = graph.addNumber(float(1 - alpha.kept)), trains = graph.addTruth(true);
+    NodeProto &node = *proto.mutable_node(index);
+    node.set_op_type("Dropout");
+    node.clear_input();
+    for (const std::string &input : {alpha.operand, ratio, trains, alpha.mask})
+      node.add_input(input);
+    ::onnx::AttributeProto &attribute = *node.add_attribute();
+    attribute.set_name("alpha");
+    attribute.set_type(::onnx::AttributeProto::FLOAT);
+    attribute.set_f(float(seluLimit));
+  }
+}
+
 void lowtide::restoreWrittenDropout(GraphProto &proto) {
+  restoreAlphaDropout(proto);
   SmallVector<std::pair<int, double>> masks;
   const Draws draws(proto);
   for (auto [i, node] : enumerate(proto.node()))

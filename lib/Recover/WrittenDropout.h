@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-/// Writes `Dropout` where a mask is drawn that keeps with probability c and whose readers divide by c, so that
-/// `--dropout` and the evaluation entry mean it, too.
+/// Writes `Dropout` where a mask is drawn that keeps with probability c and whose readers divide by c, or where it ends
+/// in an alpha dropout, so that `--dropout` and the evaluation entry mean it, too.
 void restoreWrittenDropout(::onnx::GraphProto &graph);
 
 } // namespace lowtide

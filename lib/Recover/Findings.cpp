@@ -128,6 +128,16 @@ static constexpr Row rows[] = {
     {FindingKind::LossWeightNotTrained, "loss-weight-not-trained", Certainty::Assumed,
      "{initializer} only weighs losses; it is taken for a buffer, not trained",
      "train it nevertheless: --params=+{name}"},
+    {FindingKind::FrozenNormsNotTrained, "frozen-norms-not-trained", Certainty::Assumed,
+     "modules normalize by running statistics without a norm's operator, as frozen norms of detectors do, whose scales "
+     "and shifts are buffers; they are not trained: {names}",
+     "train what is a parameter: --params=+{name}; the exporter that writes notes (dynamo=True) says which are"},
+    {FindingKind::CopiesTrained, "copies-trained", Certainty::Assumed,
+     "modules are called as copies and averages of others are, and the file does not tell whether the program trains "
+     "them, or detaches what they give; they are taken for parameters, with gradients through them: {names}",
+     "keep what the program does not train: --frozen='{name}.*'; the exporter that writes notes (dynamo=True) tells "
+     "what "
+     "is detached"},
     // What the program lists, and the file lacks or holds in another form.
     {FindingKind::ParametersLost, "parameters-lost", Certainty::Stated,
      "parameters of the program are not in the file, and cannot be trained, unless the program does not use them: "

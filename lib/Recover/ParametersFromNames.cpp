@@ -13,6 +13,7 @@
 #include "LostNotes.h"
 #include "MadeByLayers.h"
 #include "MergedTensors.h"
+#include "NamedModules.h"
 #include "PaddleNames.h"
 #include "Products.h"
 #include "TableValues.h"
@@ -565,6 +566,8 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
   llvm::erase_if(apart, [&](size_t i) { return infos[i].viewOf.has_value(); });
   doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
                 apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));
+  keepFrozenNorms(file, infos);
   reportLostNotes(file, infos);
   reportBufferWords(file, infos);
+  reportCopiedModules(file, infos);
 }

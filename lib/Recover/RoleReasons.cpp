@@ -50,6 +50,7 @@ static constexpr Words words[] = {
      "sine and cosine of what it is multiplied with are features, whose frequencies are seldom trained"},
     {RoleReason::RepeatedFilter, "is one filter for all channels"},
     {RoleReason::WeighsLosses, "only weighs losses: a parameter there would have no least loss"},
+    {RoleReason::FrozenNorm, "its module normalizes by running statistics without a norm's operator: a frozen norm"},
     {RoleReason::Variable, "is a variable of the program"},
     {RoleReason::MovedVariable, "is a variable of the program in another shape"},
     {RoleReason::FoldedNorm, "the scale and bias of a folded batch normalization"},

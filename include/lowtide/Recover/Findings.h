@@ -65,6 +65,8 @@ enum class FindingKind : uint8_t {
   CountsNotTrained,
   BufferWordsNotTrained,
   LossWeightNotTrained,
+  FrozenNormsNotTrained,
+  CopiesTrained,
   // What the program lists, and the file lacks or holds in another form.
   ParametersLost,
   FoldedFromOne,

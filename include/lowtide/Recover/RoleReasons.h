@@ -55,6 +55,7 @@ enum class RoleReason : uint8_t {
   FourierFactor,
   RepeatedFilter,
   WeighsLosses,
+  FrozenNorm,
   // Names.
   Variable,
   MovedVariable,

@@ -97,6 +97,49 @@ TEST(Classification, WhatOnlyWeighsLossesIsNotTrained) {
         << body;
 }
 
+/// A norm of module `n` by running statistics, written with plain operations or otherwise, and a layer in front of it.
+static Classified classifyNorm(const std::string &more, const std::string &body) {
+  return classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[4,2] x) => (float[4,3] y)
+    <float[2,3] "fc.weight" = {1, 2, 3, 4, 5, 6}, float[3] "n.weight" = {1, 2, 0.5}, float[3] "n.bias" = {0.1, 0.2, 0.3},
+     float[3] "n.running_mean" = {0.3, 0.2, 0.1}, float[3] "n.running_var" = {0.9, 0.8, 1.1})" +
+                             more + "> { h = MatMul(x, \"fc.weight\") " + body + "}"));
+}
+
+TEST(Classification, ScalesOfFrozenNormsAreNotTrained) {
+  const std::string plain = R"(r = Sqrt("n.running_var") i = Reciprocal(r) s = Mul("n.weight", i)
+    m = Mul("n.running_mean", s) b = Sub("n.bias", m) t = Mul(h, s) )";
+  Classified frozen = classifyNorm("", plain + "y = Add(t, b)");
+  EXPECT_THAT(frozen.names(InitializerRole::Parameter), ElementsAre("fc.weight"));
+  EXPECT_THAT(frozen.messages, HasSubstr("as frozen norms of detectors do"));
+  // A norm's operator, and a module that holds more than a norm.
+  for (const Classified &trained :
+       {classifyNorm("", R"(y = BatchNormalization(h, "n.weight", "n.bias", "n.running_mean", "n.running_var"))"),
+        classifyNorm(R"(, float[3] "n.gate" = {2, 3, 4})", plain + "u = Add(t, b) y = Mul(u, \"n.gate\")")}) {
+    EXPECT_THAT(trained.names(InitializerRole::Parameter), testing::IsSupersetOf({"fc.weight", "n.weight", "n.bias"}));
+    EXPECT_THAT(trained.messages, testing::Not(HasSubstr("frozen norms")));
+  }
+}
+
+TEST(Classification, CopiesByNameAreTrainedWithAWarning) {
+  auto classifyTwo = [](const std::string &other, const std::string &last) {
+    return classify(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[4,2] x) => (float[4,2] y) <float[2,2] "net.)" +
+                               last + R"(.weight" = {1, 2, 3, 5}, float[2,2] "net.)" + other +
+                               R"(.fc.weight" = {1, 2, 3, 4}> { h = MatMul(x, "net.)" + last +
+                               R"(.weight") t = MatMul(x, "net.)" + other + R"(.fc.weight") y = Sub(h, t) })"));
+  };
+  Classified taught = classifyTwo("teacher", "student");
+  EXPECT_THAT(taught.names(InitializerRole::Parameter), testing::SizeIs(2));
+  EXPECT_THAT(taught.messages, HasSubstr("called as copies"));
+  EXPECT_THAT(taught.messages, HasSubstr("--frozen='net.teacher.*'"));
+  EXPECT_THAT(classifyTwo("head", "student").messages, testing::Not(HasSubstr("called as copies")));
+  // A file that holds the teacher alone trains it.
+  EXPECT_THAT(classifyTwo("teacher", "teacher.a").messages, testing::Not(HasSubstr("called as copies")));
+}
+
 TEST(Classification, NumberedTensorsOfTheOldExporterAreConstants) {
   // `torch.ones(6, 4).scatter_reduce(…)`: a tensor of the program's text, which the exporter evaluated.
   ModelProto model = parseModel(R"(

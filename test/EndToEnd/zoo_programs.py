@@ -61,6 +61,11 @@ CASES = [
     ("moved-negative-joined-next", "dynamo", False, "refused"),
     ("moved-sigmoid-turned", "dynamo", False, "holds"),
     ("word-mask", "train", False, "warns"),
+    ("drop-2d", "plain", False, "holds"),
+    ("drop-alpha", "dynamo plain", False, "holds"),
+    ("strange-dropout-modules", "dynamo", False, "holds"),
+    ("strange-net-fixed-norms", "train13-unfolded", False, "holds"),
+    ("strange-net-dino", "train", False, "warns"),
 ]
 SHORT = 2
 

@@ -91,6 +91,9 @@ void lowtide::findTransposedTies(ModelView &file, std::vector<InitializerInfo> &
           isConstantValued(file, *file.findInitializer(whole.tensor)).value_or(true) ||
           !isTransposeOf(file, folded, whole))
         continue;
+      // Two parameters that began as one symmetric matrix, an identity: a tie would be one tensor of one name.
+      if (!isInventedName(folded.tensor) && !isInventedName(whole.tensor) && areEqual(file, folded, whole))
+        continue;
       folded.viewOf = j;
       folded.transposed = {1, 0};
       folded.sourceShape = SmallVector<int64_t>{folded.dims[1], folded.dims[0]};

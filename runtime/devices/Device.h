@@ -23,16 +23,33 @@ struct BindOptions;
 
 using Observer = std::function<bool(const plan::Instruction &instruction, uint64_t round)>;
 
-/// What copies between the device and the memories in which values of a step wait did in all steps so far.
+/// What copies between the device and the memories in which values of a step wait did: in all runs of all entries so
+/// far, or in some of them.
 struct Transfers {
-  uint64_t fromDevice = 0, toDevice = 0; ///< bytes
-  uint64_t waitedNanoseconds = 0;        ///< that computation waited for them; of a GPU not known: 0
-  const char *way = "";                  ///< what moves bytes to a file and back; empty: no file
+  uint64_t fromDevice = 0, toDevice = 0;     ///< bytes
+  std::optional<uint64_t> waitedNanoseconds; ///< that computation waited for them; a GPU does not tell
+  const char *way = "";                      ///< what moves bytes to a file and back; empty: no file
 
-  /// Adds so many runs of what `one` says.
-  void add(const Transfers &one, uint64_t runs) {
+  bool isNone() const { return !fromDevice && !toDevice; }
+
+  /// Adds so many runs that each move the bytes of `one`.
+  void addRuns(const Transfers &one, uint64_t runs) {
     fromDevice += runs * one.fromDevice, toDevice += runs * one.toDevice;
-    waitedNanoseconds += runs * one.waitedNanoseconds;
+  }
+
+  /// What came on top of `before`, an earlier state of the same device.
+  Transfers since(const Transfers &before) const {
+    Transfers more{fromDevice - before.fromDevice, toDevice - before.toDevice, waitedNanoseconds, way};
+    if (more.waitedNanoseconds)
+      *more.waitedNanoseconds -= before.waitedNanoseconds.value_or(0);
+    return more;
+  }
+
+  /// Adds what `since` said of a step.
+  void add(const Transfers &step) {
+    fromDevice += step.fromDevice, toDevice += step.toDevice, way = step.way;
+    if (step.waitedNanoseconds)
+      waitedNanoseconds = waitedNanoseconds.value_or(0) + *step.waitedNanoseconds;
   }
 };
 

@@ -76,10 +76,13 @@ Status EvaluationRun::evaluate() {
   for (int64_t i = 0; i < batches; ++i) {
     if ((isCut_ = stopSignal() != 0))
       break;
+    const Transfers moved = session_.device().transfers();
     Expected<double> loss = validation_->evaluate(i);
     if (!loss)
       return loss.takeStatus();
     StepReport report;
+    if (const Transfers more = session_.device().transfers().since(moved); !more.isNone())
+      report.transfers = more;
     report.step = i + 1, report.lastStep = batches;
     report.loss = *loss;
     const double now = validation_->report().seconds;

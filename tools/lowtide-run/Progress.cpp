@@ -136,16 +136,25 @@ void Progress::show(const StepReport &step) {
   }
   if (step.evaluation)
     norm += "  " + step.evaluation->text("eval_");
-  std::string data;
-  if (step.dataSeconds) {
+  std::string waits, moves;
+  auto wait = [&](const char *what, double seconds) {
     char number[48];
-    std::snprintf(number, sizeof number, " (data %.2f)", *step.dataSeconds * 1e3);
-    data = number;
+    std::snprintf(number, sizeof number, "%s%s %.2f", waits.empty() ? " (" : ", ", what, seconds * 1e3);
+    waits += number;
+  };
+  if (step.dataSeconds)
+    wait("data", *step.dataSeconds);
+  if (step.transfers) {
+    if (step.transfers->waitedNanoseconds)
+      wait("copies", static_cast<double>(*step.transfers->waitedNanoseconds) / 1e9);
+    moves = "  away " + bytesText(step.transfers->fromDevice) + ", back " + bytesText(step.transfers->toDevice);
   }
-  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms%s  peak %s/%s",
+  if (!waits.empty())
+    waits += ")";
+  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms%s%s  peak %s/%s",
                 step.isEvaluation ? "batch" : "step", static_cast<long long>(step.step),
                 static_cast<long long>(step.lastStep), withoutNanSign(step.loss), norm.c_str(), rate.c_str(), itemName_,
-                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, data.c_str(),
+                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, waits.c_str(), moves.c_str(),
                 bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
   if (terminal_) {
     std::fprintf(stderr, "\r%s\x1b[K", text);
@@ -188,6 +197,12 @@ Status Progress::logJsonl(const StepReport &step) {
                {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
   if (step.dataSeconds)
     line["data_ms"] = *step.dataSeconds * 1e3;
+  if (step.transfers) {
+    line["from_device_bytes"] = step.transfers->fromDevice;
+    line["to_device_bytes"] = step.transfers->toDevice;
+    if (step.transfers->waitedNanoseconds)
+      line["copies_ms"] = static_cast<double>(*step.transfers->waitedNanoseconds) / 1e6;
+  }
   if (step.lossScale)
     line["loss_scale"] = *step.lossScale;
   if (step.growthTracker)
@@ -210,6 +225,8 @@ Status Progress::logBoard(const StepReport &step) {
   LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
   if (step.dataSeconds)
     LOWTIDE_TRY(board_->scalar("data_ms", step.step, *step.dataSeconds * 1e3));
+  if (step.transfers && step.transfers->waitedNanoseconds)
+    LOWTIDE_TRY(board_->scalar("copies_ms", step.step, static_cast<double>(*step.transfers->waitedNanoseconds) / 1e6));
   if (step.skipped)
     LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
   if (step.gradNorm)

@@ -26,6 +26,8 @@ struct StepReport {
   double seconds = 0;
   /// Of these, spent on waiting for the batch; nullopt: the step reads none.
   std::optional<double> dataSeconds;
+  /// By copies to other memories and back; nothing where the step has none.
+  std::optional<rt::Transfers> transfers;
   std::string checkpoint;                     ///< written after this step, or empty
   std::optional<EvaluationReport> evaluation; ///< made after this step
   bool isEvaluation = false;                  ///< a batch that was evaluated: there is no learning rate

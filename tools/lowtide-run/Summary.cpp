@@ -27,6 +27,8 @@ void Summary::add(const StepReport &step) {
   seconds_.push_back(step.seconds);
   if (step.dataSeconds)
     dataSeconds_ = dataSeconds_.value_or(0) + *step.dataSeconds;
+  if (step.transfers)
+    transfers_.add(*step.transfers);
   if (step.gradNorm)
     gradNorms_.push_back(*step.gradNorm);
   skipped_ = step.skipped;
@@ -74,11 +76,13 @@ Status Summary::write(const Expectation *expectation) const {
                {"min_step_ms", seconds_.empty() ? 0 : *std::min_element(seconds_.begin(), seconds_.end()) * 1e3},
                {"losses", numbers(losses_)},
                {"grad_norms", numbers(gradNorms_)}};
-  if (const Transfers transfers = session_.device().transfers(); transfers.fromDevice || transfers.toDevice)
-    json["moved"] = {{"from_device_bytes", transfers.fromDevice},
-                     {"to_device_bytes", transfers.toDevice},
-                     {"by", transfers.way},
-                     {"waited_ms", static_cast<double>(transfers.waitedNanoseconds) / 1e6},
+  if (!transfers_.isNone())
+    json["moved"] = {{"from_device_bytes", transfers_.fromDevice},
+                     {"to_device_bytes", transfers_.toDevice},
+                     {"by", transfers_.way},
+                     {"waited_ms", transfers_.waitedNanoseconds
+                                       ? Json(static_cast<double>(*transfers_.waitedNanoseconds) / 1e6)
+                                       : Json(nullptr)},
                      {"planned_file_bytes", session_.plannedBytes(plan::Arena::FILE)},
                      {"allocated_file_bytes", session_.allocatedBytes(plan::Arena::FILE)}};
   if (dataSeconds_)
@@ -108,16 +112,19 @@ Status Summary::write(const Expectation *expectation) const {
 
 /// What a step moves to another memory and back, and how long it waits for that; empty: nothing.
 std::string Summary::describeMoves() const {
-  const Transfers transfers = session_.device().transfers();
-  if (losses_.empty() || (!transfers.fromDevice && !transfers.toDevice))
+  if (transfers_.isNone())
     return {};
-  const auto steps = static_cast<double>(losses_.size());
-  char text[160];
-  std::snprintf(text, sizeof text,
-                ", moved %.1f MiB away and %.1f MiB back a step%s%s, waited %.2f ms of it for copies",
-                static_cast<double>(transfers.fromDevice) / steps / 0x1p20,
-                static_cast<double>(transfers.toDevice) / steps / 0x1p20, *transfers.way ? " by " : "", transfers.way,
-                static_cast<double>(transfers.waitedNanoseconds) / steps / 1e6);
+  const uint64_t steps = losses_.size();
+  std::string text = ", moved " + bytesText(transfers_.fromDevice / steps) + " away and " +
+                     bytesText(transfers_.toDevice / steps) + " back a step";
+  if (*transfers_.way)
+    text += std::string(" by ") + transfers_.way;
+  if (transfers_.waitedNanoseconds) {
+    char number[64];
+    std::snprintf(number, sizeof number, ", waited %.2f ms a step for copies",
+                  static_cast<double>(*transfers_.waitedNanoseconds) / static_cast<double>(steps) / 1e6);
+    text += number;
+  }
   return text;
 }
 

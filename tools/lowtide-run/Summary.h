@@ -35,6 +35,7 @@ private:
   std::vector<double> losses_, gradNorms_, seconds_;
   std::optional<double> dataSeconds_;                             ///< spent on waiting for batches, in all steps
   std::vector<std::pair<int64_t, EvaluationReport>> evaluations_; ///< and the step after which each was made
+  rt::Transfers transfers_;                                       ///< of these steps, not of evaluations between them
   std::optional<double> skipped_;                                 ///< steps without an update, after the last step
 };
 

@@ -419,7 +419,10 @@ Expected<bool> TrainingRun::beginStep(int64_t step) {
   if (log_.shows(config::LogLevel::Debug, "data"))
     log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now.epoch) + ", from row " +
                            std::to_string(now.firstRow));
+  const Transfers before = session_->device().transfers();
   LOWTIDE_TRY(session_->step(*now.entry));
+  if (const Transfers moved = session_->device().transfers().since(before); !moved.isNone())
+    report.transfers = moved;
   report.lr = session_->scalarsOf(options_.entry, step, state_.seed).lr;
   underWay_.push_back({std::move(report), now.entry, start});
   return true;

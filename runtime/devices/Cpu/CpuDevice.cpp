@@ -58,6 +58,7 @@ Status CpuDevice::bind(const BindOptions &options) {
     if (!program)
       return program.takeStatus();
     programs_[&entry] = std::move(*program);
+    transfers_[&entry] = countTransfers(plan, entry);
     streams = std::max(streams, entry.streams());
   }
   poison_ = options.poison;
@@ -83,9 +84,10 @@ Transfers CpuDevice::transfers() const {
   Transfers sum;
   if (files_.file())
     sum.way = files_.file()->way();
+  sum.waitedNanoseconds = 0;
   for (const auto &[entry, program] : programs_) {
-    sum.add(countTransfers(artifact_.plan(), *entry), program->runs());
-    sum.waitedNanoseconds += program->waitedNanoseconds();
+    sum.addRuns(transfers_.at(entry), program->runs());
+    *sum.waitedNanoseconds += program->waitedNanoseconds();
   }
   return sum;
 }

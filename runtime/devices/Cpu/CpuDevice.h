@@ -59,6 +59,7 @@ private:
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Lanes> lanes_;
   std::map<const plan::Entry *, std::unique_ptr<Program>> programs_;
+  std::map<const plan::Entry *, Transfers> transfers_; ///< of one run
   bool poison_ = false;
   /// Why no step runs any more: what one was to update is worth nothing.
   Status failure_;

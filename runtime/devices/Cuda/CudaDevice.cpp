@@ -54,7 +54,7 @@ public:
     if (files_.file())
       sum.way = files_.file()->way();
     for (const auto &[planEntry, entry] : entries_)
-      sum.add(countTransfers(plan_, *planEntry), entry.runs);
+      sum.addRuns(entry.transfers, entry.runs);
     return sum;
   }
   void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
@@ -70,6 +70,7 @@ private:
     CUgraphExec graphs[Exchange::slots] = {};
     bool measured = false;
     uint64_t runs = 0;
+    Transfers transfers; ///< of one run
   };
 
   Status open(unsigned gpu);
@@ -242,6 +243,7 @@ Status CudaDevice::prepareEntries() {
   for (const plan::Entry &entry : plan_.entries()) {
     Entry &to = entries_[&entry];
     to.layout = ExchangeLayout(entry);
+    to.transfers = countTransfers(plan_, entry);
     ProgramContext context{api_, resources_, libraries_, plan_, arenas_, pinned_, files_, kernels_, streams_};
     Expected<std::unique_ptr<Program>> program = Program::prepare(context, entry);
     if (!program)

@@ -3,7 +3,7 @@
 Arguments: the folder of recorded models, a folder to work in.
 """
 
-from offload_trials import MODEL, WORK, compare, compile, places, train
+from offload_trials import MODEL, WORK, compare, compile, logged_steps, places, train
 
 whole = compile("whole.tide", "--batch=8")
 state = compile("state.tide", "--batch=8", "--device-budget=1000000", "--disk-budget=1GiB")
@@ -30,6 +30,11 @@ evaluated = [f"--eval-data={MODEL / 'data.npz'}", "--eval-every=2"]
 figures = compare("parameters, evaluated", compile("plain.tide", "--batch=8", entries="train,eval"), several, *evaluated)
 assert figures["planned_bytes"] == figures["allocated_bytes"] <= 730000, figures
 assert len(figures["evaluations"]) == 2, figures
+# Evaluations load parameters, too: what is said of steps is said of steps alone.
+rows = logged_steps(several)
+away, back = rows[0]["from_device_bytes"], rows[0]["to_device_bytes"]
+assert min(away, back) > 0 and all((row["from_device_bytes"], row["to_device_bytes"]) == (away, back) and row["copies_ms"] >= 0 for row in rows), rows
+assert (figures["moved"]["from_device_bytes"], figures["moved"]["to_device_bytes"]) == (away * len(rows), back * len(rows)), figures["moved"]
 losses, saved, _ = train(whole)
 train(several, steps=2)
 others, again, _ = train(several, f"--resume={several.with_suffix('')}", steps=2)
@@ -52,6 +57,8 @@ arenas = places(host)
 assert "params_host_pinned" in arenas.values() and set(places(WORK / "gpu.tide").values()) == {"params"}, arenas
 figures = compare("cuda-emulated, parameters", WORK / "gpu.tide", host)
 assert figures["planned_bytes"] == figures["allocated_bytes"] <= 600000, figures
+# How long its kernels wait, a GPU does not tell.
+assert figures["moved"]["waited_ms"] is None and all("copies_ms" not in row and row["to_device_bytes"] for row in logged_steps(host)), figures["moved"]
 losses, saved, _ = train(WORK / "gpu.tide")
 train(host, steps=2)
 others, again, _ = train(host, f"--resume={host.with_suffix('')}", steps=2)

@@ -25,11 +25,18 @@ def train(artifact, *flags, steps=STEPS, model=MODEL):
     """Losses, the bytes of what is saved, and the summary."""
     home = artifact.with_suffix("")
     subprocess.run(["lowtide-run", artifact, f"--data={model / 'data.npz'}", f"--steps={steps}", "--quiet", "--poison", "--seed=3",
-                    f"--save={home}", "--overwrite", f"--summary={home}.json", *flags], check=True, capture_output=True)
+                    f"--save={home}", "--overwrite", f"--summary={home}.json", f"--log-jsonl={home}.jsonl",
+                    *flags], check=True, capture_output=True)
     summary = json.loads(pathlib.Path(f"{home}.json").read_text())
     saved = {path.name: path.read_bytes() for path in sorted(home.rglob("*.safetensors"))}
     assert saved, f"nothing saved in {home}"
     return summary["losses"], saved, summary
+
+
+def logged_steps(artifact):
+    """The steps of --log-jsonl that the last `train` of an artifact wrote."""
+    rows = map(json.loads, artifact.with_suffix(".jsonl").read_text().splitlines())
+    return [row for row in rows if "step" in row]
 
 
 def compare(title, whole, moved, *flags, model=MODEL):

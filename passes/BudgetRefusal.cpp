@@ -240,6 +240,49 @@ static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   return saved;
 }
 
+/// Whether a memory that the plan may use has place for all that may wait there, besides what lies there already.
+static bool holdsRest(ModuleOp module, Space space, uint64_t bytes) {
+  uint64_t lying = 0;
+  for (auto step : module.getOps<func::FuncOp>()) {
+    uint64_t ofStep = 0;
+    for (BlockArgument arg : step.getArguments())
+      if (getSpace(arg.getType()) == space)
+        ofStep += getTensorBytes(arg.getType()).value_or(0);
+    lying = std::max(lying, ofStep);
+  }
+  return lying <= bytes && OffloadRoom{{space, {}}, bytes - lying}.holdsEverything(module);
+}
+
+/// Says in which other memories values may wait, if more of one would do: those that are not used, and those that have
+/// no place for everything.
+static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
+  struct Memory {
+    Space space;
+    StringRef place, flag, example;
+    std::optional<uint64_t> bytes;
+  };
+  SmallVector<Memory, 2> memories;
+  if (train::getTarget(module).isGpu())
+    memories.push_back({Space::HostPinned, "in memory of the host", "--host-budget", "32GiB", std::nullopt});
+  memories.push_back({Space::File, "in a file", "--disk-budget", "100GiB", std::nullopt});
+  for (Memory &memory : memories)
+    if (auto budget = module->getAttrOfType<IntegerAttr>(OffloadRoom::getBudgetAttrName(memory.space)))
+      memory.bytes = uint64_t(budget.getInt());
+  if (llvm::any_of(memories, [&](const Memory &memory) {
+        return memory.bytes && holdsRest(module, memory.space, *memory.bytes);
+      }))
+    return;
+  Diagnostic &note = error.attachNote();
+  note << "parameters, activations and optimizer state may also wait ";
+  for (auto [number, memory] : llvm::enumerate(memories)) {
+    note << (number ? ", or " : "") << memory.place << ": ";
+    if (memory.bytes)
+      note << "more than " << memory.flag << "=" << *memory.bytes;
+    else
+      note << memory.flag << "=" << memory.example;
+  }
+}
+
 /// Says which budget would do, and what would let a smaller one do. `isTransient`: activations stand in the way, not
 /// what is there all the time. Leaves the same as figures on the module.
 static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const StaticBytes &statics, bool isTransient,
@@ -279,12 +322,7 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
   auto module = step->getParentOfType<ModuleOp>();
-  if (llvm::none_of(std::array{Space::HostPinned, Space::File},
-                    [&](Space space) { return module->hasAttr(OffloadRoom::getBudgetAttrName(space)); }))
-    error.attachNote() << "parameters, activations and optimizer state may also wait "
-                       << (train::getTarget(module).isGpu()
-                               ? "in memory of the host: --host-budget=32GiB, or in a file: --disk-budget=100GiB"
-                               : "in a file: --disk-budget=100GiB");
+  noteRooms(error, module);
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);
@@ -312,7 +350,7 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
           facts && getSpace(arg.getType()) == Space::Device)
         tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
     least = std::max(least, solve::findLowerBound(entry.problem.getGraph()).bytes);
-    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
+    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes + entry.leastStagingBytes);
   }
   InFlightDiagnostic error = module.emitError("cannot fit ")
                              << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
@@ -330,7 +368,7 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
       entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
   noteRemedies(error, most.step, statics, /*isTransient=*/false,
                {budgetBytes, statics.sum() + most.getSmallestBytes() + reserveBytes, statics.sum() + least,
-                statics.sum() + largest});
+                statics.sum() + largest + reserveBytes});
   return failure();
 }
 
@@ -340,7 +378,9 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   // What its buffers take when they are packed.
   const auto [smallest, arenaBytes] = entry.findSmallest();
   const uint64_t smallestBytes = staticBytes + arenaBytes + room.reserveBytes,
-                 largestBytes = staticBytes + entry.solved->front.getLargest().timeline.peakBytes,
+                 // Where parameters and state lie elsewhere, copies of them pass through memory of the device.
+      largestBytes = staticBytes + entry.solved->front.getLargest().timeline.peakBytes + entry.leastStagingBytes +
+                     room.reserveBytes,
                  least = staticBytes + bound.bytes;
   InFlightDiagnostic error = entry.step.emitError();
   error << "@" << entry.step.getSymName() << " cannot fit " << formatExact(room.sum()) << ": ";

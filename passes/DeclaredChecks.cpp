@@ -47,10 +47,8 @@ static std::string findByteSizeFault(const std::string &text) {
 }
 
 static std::string findByteCountFault(const std::string &text) {
-  llvm::Expected<ByteSize> size = parseByteSize(text);
-  if (!size)
-    return llvm::toString(size.takeError());
-  return size->fraction < 0 ? std::string() : "'" + text + "' is a part of nothing that is known; bytes, as in 32GiB";
+  llvm::Expected<uint64_t> bytes = parseByteCount(text);
+  return bytes ? std::string() : llvm::toString(bytes.takeError());
 }
 
 static OptionCheck ofWords(ArrayRef<StringRef> words) {

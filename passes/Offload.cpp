@@ -29,7 +29,7 @@ FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const 
        {std::tuple(hostBudget, Space::HostPinned, "host"), std::tuple(diskBudget, Space::File, "file")})
     if (!text.empty()) // checked by the option
       rooms.push_back({{space, {getLane(target, "device", name), getLane(target, name, "device"), getAlignment(space)}},
-                       llvm::cantFail(parseByteSize(text)).bytes});
+                       llvm::cantFail(parseByteCount(text))});
   return rooms;
 }
 

@@ -109,12 +109,8 @@ Failure Compilation::checkOtherMemory() {
   for (auto [flag, given] : {std::pair("host-budget", &options.hostBudget), {"disk-budget", &options.diskBudget}}) {
     if (given->empty())
       continue;
-    llvm::Expected<ByteSize> size = parseByteSize(*given);
-    if (!size)
-      return refuse(FailureKind::Usage, "--" + Twine(flag) + ": " + llvm::toString(size.takeError()));
-    if (size->fraction >= 0)
-      return refuse(FailureKind::Usage,
-                    "--" + Twine(flag) + ": '" + *given + "' is a part of nothing that is known; bytes, as in 32GiB");
+    if (llvm::Expected<uint64_t> bytes = parseByteCount(*given); !bytes)
+      return refuse(FailureKind::Usage, "--" + Twine(flag) + ": " + llvm::toString(bytes.takeError()));
   }
   return failed(OffloadRoom::list(*module, target, options.hostBudget, options.diskBudget)) ? FailureKind::Usage
                                                                                             : Failure();

@@ -26,6 +26,8 @@ struct ByteSize {
 /// Reads "8MiB", "1.5 GiB", "800MB", "4096", "4096 bytes", "50%". Powers of 1024: KiB, MiB, GiB, TiB and K, M, G, T;
 /// powers of 1000: kB, MB, GB, TB. Anything else is an error in words, as are zero and "1.5" bytes.
 llvm::Expected<ByteSize> parseByteSize(llvm::StringRef text);
+/// The same where there is nothing to take a part of: "50%" is an error, too. Bytes.
+llvm::Expected<uint64_t> parseByteCount(llvm::StringRef text);
 
 /// "402.50 MiB".
 std::string formatBytes(uint64_t bytes);

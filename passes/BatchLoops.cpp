@@ -69,6 +69,11 @@ private:
 
 } // namespace
 
+/// What the op reads, in its regions as well: a loop that was made before reads a matrix there.
+static void visitReads(Operation *op, llvm::function_ref<void(Value)> visit) {
+  op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), visit); });
+}
+
 LogicalResult BatchLoops::noteState(Operation *op, OpOperand &use) {
   Attribute binding = train::getResultBinding(step, use.getOperandNumber());
   std::optional<unsigned> state;
@@ -172,7 +177,7 @@ void BatchLoops::orderLoops() {
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       if (outside.insert(op).second)
-        llvm::for_each(op->getOperands(), take);
+        visitReads(op, take);
     }
   }
 }
@@ -190,7 +195,7 @@ void BatchLoops::placeOutside(ArrayRef<Value> captured) {
     if (!position.contains(op) || !placed.insert(op).second)
       continue;
     before.push_back(op);
-    llvm::for_each(op->getOperands(), visit);
+    visitReads(op, visit);
   }
   llvm::sort(before, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
   order.append(before);

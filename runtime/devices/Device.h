@@ -103,6 +103,8 @@ public:
   virtual std::optional<uint64_t> freeBytes() const { return {}; }
   /// What the device took besides the arenas, in words; may be empty.
   virtual std::string besides() const { return {}; }
+  /// What the user should know of where values wait, a sentence; may be empty.
+  virtual std::string warning() const { return {}; }
   /// What libraries chose when the device was bound, one line per call of the plan; a function of the plan and of the
   /// libraries' versions.
   virtual std::vector<std::string> choices() const { return {}; }

@@ -142,6 +142,8 @@ Status TrainingRun::bind() {
     bind.randomInit = true;
   const config::Stopwatch binding;
   LOWTIDE_TRY(session_->bind(bind));
+  if (std::string warning = session_->device().warning(); !warning.empty())
+    notes_.push_back(std::move(warning));
   if (isAdapterPath(options_.init))
     LOWTIDE_TRY(loadAdapter(*session_, options_.init, notes_));
   else if (isInitFile(options_.init))

@@ -37,6 +37,7 @@ public:
   }
   uint64_t allocations() const override;
   std::string besides() const override { return files_.file() ? files_.file()->describe() : std::string(); }
+  std::string warning() const override { return files_.file() ? files_.file()->warnOfMemory() : std::string(); }
   Transfers transfers() const override;
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
   void measure(const plan::Entry &entry, bool on) override;

@@ -47,6 +47,7 @@ public:
   uint64_t allocations() const override { return resources_.allocations(); }
   std::optional<uint64_t> freeBytes() const override;
   std::string besides() const override;
+  std::string warning() const override { return files_.file() ? files_.file()->warnOfMemory() : std::string(); }
   std::vector<std::string> choices() const override;
   std::vector<std::string> libraries() const override;
   Transfers transfers() const override {

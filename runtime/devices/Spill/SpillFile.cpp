@@ -9,8 +9,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 namespace lowtide::rt {
@@ -33,7 +35,8 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
                                                        std::span<uint8_t> staging, FileTraffic traffic) {
   std::error_code problem;
   const std::string folder = given.empty() ? fs::temp_directory_path(problem).string() : given;
-  const std::string where = "spill folder '" + printable(folder) + "'";
+  const std::string where = problem ? "the folder for temporary files (of TMPDIR, TMP, TEMP or TEMPDIR, else /tmp)"
+                                    : "spill folder '" + printable(folder) + "'";
   const char *advice = "; --spill=FOLDER, or `spill` of lowtide_bind_options, names another one";
   if (problem)
     return ioError("is not there: " + problem.message() + advice, where);
@@ -54,6 +57,9 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
                       " bytes in which values wait: " + std::strerror(error) + has + advice,
                   where);
   }
+  struct statfs system;
+  spill->isMemory_ = ::fstatfs(file, &system) == 0 && (static_cast<uint32_t>(system.f_type) == TMPFS_MAGIC ||
+                                                       static_cast<uint32_t>(system.f_type) == RAMFS_MAGIC);
   for (Lane *lane : {&spill->writing_, &spill->reading_}) {
     lane->half = staging.subspan(lane == &spill->writing_ ? 0 : staging.size() / 2, staging.size() / 2);
     Expected<std::unique_ptr<FileQueue>> queue = FileQueue::create(file, traffic);
@@ -290,7 +296,16 @@ Status SpillFile::poison(uint64_t offset, uint64_t bytes) {
 
 std::string SpillFile::describe() const {
   return "space file: " + std::to_string(bytes_) + " bytes in " + folder_ +
-         (isDirect_ ? ", past the page cache, by " : ", through the page cache, which is emptied at once, by ") + way();
+         (isMemory_   ? ", which is memory, by "
+          : isDirect_ ? ", past the page cache, by "
+                      : ", through the page cache, which is emptied at once, by ") +
+         way();
+}
+
+std::string SpillFile::warnOfMemory() const {
+  return isMemory_ ? "spill folder '" + printable(folder_) + "' lies in memory (tmpfs): what waits there takes " +
+                         std::to_string(bytes_) + " bytes of the machine's; --spill=FOLDER names one on a disk"
+                   : std::string();
 }
 
 } // namespace lowtide::rt

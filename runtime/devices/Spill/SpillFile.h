@@ -59,6 +59,8 @@ public:
   const char *way() const { return writing_.queue->name(); }
   /// "space file: 1073741824 bytes in /tmp, past the page cache, by io_uring".
   std::string describe() const;
+  /// A sentence for the user where the file takes memory of the machine, as in a tmpfs; else empty.
+  std::string warnOfMemory() const;
 
 private:
   SpillFile(int file, std::string folder, uint64_t bytes, bool isDirect)
@@ -108,6 +110,7 @@ private:
   std::string folder_;
   uint64_t bytes_;
   bool isDirect_;
+  bool isMemory_ = false; ///< the file system holds its files in memory
   Lane writing_, reading_;
 };
 

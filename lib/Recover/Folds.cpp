@@ -295,13 +295,13 @@ static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
 /// Whether elements may be in another order than the parameter's: dimensions were turned and then viewed as others, or
 /// its pieces were joined again.
 static bool isReordered(const TensorFacts &facts) {
-  auto has = [&](ArrayRef<StringRef> names) {
-    auto isOne = [&](StringRef name) { return llvm::is_contained(names, operationName(name)); };
+  auto has = [&](llvm::function_ref<bool(StringRef)> isOne) {
     return isOne(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isOne);
   };
-  const bool turns = turnsDimensions(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, turnsDimensions);
-  return (turns && has({"view", "_unsafe_view", "reshape", "flatten"})) ||
-         (has({"cat", "stack"}) && has({"getitem", "select", "slice", "split", "chunk", "unbind"}));
+  auto isPart = [](StringRef name) {
+    return llvm::is_contained({"getitem", "select", "slice", "split", "chunk", "unbind"}, operationName(name));
+  };
+  return (has(turnsDimensions) && has(isView)) || (has(isJoin) && has(isPart));
 }
 
 void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, const Signature &signature,

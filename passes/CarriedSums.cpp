@@ -66,7 +66,7 @@ static void loadResult(Operation *loop, OpResult result, RankedTensorType type) 
     if (StepStorage::isMove(user) && user->getResult(0).getType() == result.getType() && !inPlace)
       if (Value state = findState(step, user)) {
         auto readers = listReaders(block, state);
-        Operation *writer = StepStorage::getFirstWriter(result);
+        Operation *writer = StepStorage::getFirstValue(result).getOwner();
         if (llvm::all_of(readers, [&](Operation *reader) { return reader->isBeforeInBlock(writer); }))
           inPlace = user;
       }

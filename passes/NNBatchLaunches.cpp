@@ -162,9 +162,9 @@ private:
       if (Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName))
         arguments[binding] = argument;
     for (auto [i, value] : llvm::enumerate(block->getTerminator()->getOperands()))
-      if (Operation *maker = StepStorage::getRoot(value).getDefiningOp())
+      if (auto result = dyn_cast<OpResult>(StepStorage::getRoot(value)))
         if (auto argument = arguments.find(step.getResultAttr(i, bindingAttrName)); argument != arguments.end())
-          updatedAt[argument->second] = at(maker);
+          updatedAt[argument->second] = at(StepStorage::getFirstValue(result).getOwner());
   }
 
   const StepStorage &storage;

@@ -207,7 +207,7 @@ void StepProblem::addResults(const FactsTable &facts) {
     });
 
   struct EarlyUpdate {
-    uint32_t operation, argument, result;
+    uint32_t operation, argument, result, first;
   };
   SmallVector<EarlyUpdate> early;
   const BoundArguments arguments(step);
@@ -235,24 +235,28 @@ void StepProblem::addResults(const FactsTable &facts) {
       continue;
     }
     // In place, if all readers may come first and the update itself reads what it overwrites position by position.
-    uint32_t op = operationOf.lookup(StepStorage::getFirstWriter(cast<OpResult>(root)));
+    OpResult first = StepStorage::getFirstValue(cast<OpResult>(root));
+    uint32_t op = operationOf.lookup(first.getOwner());
     if (!mayOverwrite(facts, cast<OpResult>(root), updated)) {
       value.kept = true;
       continue;
     }
     value.placed = true;
+    // What a move stores has no bytes here.
+    if (solve::StepValue &begun = graph.values[numberOf.lookup(first)]; begun.bytes)
+      begun.placed = true;
     // What agrees with the order as it stands agrees with itself.
     if (llvm::all_of(readers[updated], [&](uint32_t reader) { return reader <= op; }))
       graph.operations[op].updates.push_back(numberOf.lookup(updated));
     else
-      early.push_back({op, numberOf.lookup(updated), numberOf.lookup(root)});
+      early.push_back({op, numberOf.lookup(updated), numberOf.lookup(root), numberOf.lookup(first)});
   }
   // An update that comes before a reader: the reader moves up, unless it depends on the update.
   for (const EarlyUpdate &update : early) {
     if (llvm::any_of(readers[values[update.argument]], [&](uint32_t reader) {
           return reader != update.operation && reaches(update.operation, reader);
         })) {
-      graph.values[update.result].placed = false;
+      graph.values[update.result].placed = graph.values[update.first].placed = false;
       graph.values[update.result].kept = true;
     } else {
       graph.operations[update.operation].updates.push_back(update.argument);

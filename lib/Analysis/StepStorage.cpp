@@ -2,8 +2,9 @@
 //
 // 1. Arguments have their bound slices.
 // 2. Results of the step: an update is written over its argument when nothing
-//    reads the old value later, and copied there when somebody does; metrics
-//    and outputs are written where the runtime reads them.
+//    reads the old value later, and copied there when somebody does; one that a
+//    loop adds up begins there with its zeros; metrics and outputs are written
+//    where the runtime reads them.
 // 3. Every other value, in order: over an operand that dies here and that its op
 //    may overwrite, or into a storage of its own.
 // 4. A loop's carried result has the storage that its rounds hand on: what the
@@ -52,15 +53,17 @@ bool StepStorage::isMove(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::Moved;
 }
 
-Operation *StepStorage::getFirstWriter(OpResult result) {
+OpResult StepStorage::getFirstValue(OpResult result) {
   Operation *op = result.getOwner();
   auto loop = dyn_cast<RepeatInterface>(op);
-  if (!loop || result.getResultNumber() >= loop.getNumCarried() || getSpace(result.getType()) == Space::Device)
-    return op;
-  Value first = op->getOperand(loop.getNumSliced() + result.getResultNumber());
-  return isMove(first.getDefiningOp()) && first.hasOneUse() && first.getParentBlock() == op->getBlock()
-             ? first.getDefiningOp()
-             : op;
+  if (!loop || result.getResultNumber() >= loop.getNumCarried())
+    return result;
+  auto first = dyn_cast<OpResult>(op->getOperand(loop.getNumSliced() + result.getResultNumber()));
+  if (!first || !first.hasOneUse() || first.getParentBlock() != op->getBlock())
+    return result;
+  Operation *maker = first.getOwner();
+  const bool isFill = maker->getNumOperands() == 0 && !isa<RepeatInterface>(maker);
+  return (getSpace(result.getType()) == Space::Device ? isFill : isMove(maker)) ? first : result;
 }
 
 Value StepStorage::getRoot(Value value) {
@@ -179,12 +182,15 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
         continue;
       int last = lastUse.contains(argument) ? lastUse[argument] : -1;
       bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);
-      Operation *writer = fresh ? getFirstWriter(cast<OpResult>(root)) : nullptr;
-      const int begin = writer ? int(indexOf.lookup(writer)) : -1;
+      OpResult first = fresh ? getFirstValue(cast<OpResult>(root)) : OpResult();
+      // A fill before a reader of the old value has bytes of its own, which are copied when the loop begins.
+      if (first && getSpace(root.getType()) == Space::Device && last >= getIndex(first))
+        first = cast<OpResult>(root);
+      const int begin = first ? getIndex(first) : -1;
       if (fresh && (last < begin || (last == begin && mayReplace(cast<OpResult>(root), argument, mayOverwrite)))) {
-        if (writer != root.getDefiningOp()) {
-          storageOf[writer->getResult(0)] = target;
-          storages[target].values.push_back(writer->getResult(0));
+        if (first != root) {
+          storageOf[first] = target;
+          storages[target].values.push_back(first);
         }
         storageOf[root] = target;
         storages[target].values.push_back(root);

@@ -99,9 +99,10 @@ public:
   static bool isView(mlir::Operation *op);
   /// Whether an op's result is its operand in another memory; null is none.
   static bool isMove(mlir::Operation *op);
-  /// The op that first writes where the result lies. What a loop carries in another memory begins with the move that
-  /// stores its first value, where nothing else reads that; otherwise it is the result's own op.
-  static mlir::Operation *getFirstWriter(mlir::OpResult result);
+  /// The value that is first written where the result lies. What a loop carries begins with its first value, where
+  /// nothing else reads that and it is made of nothing (a fill) or, in another memory, is stored by a move; otherwise
+  /// it is the result itself.
+  static mlir::OpResult getFirstValue(mlir::OpResult result);
   /// The value whose bytes a view shows; the value itself if it is no view.
   static mlir::Value getRoot(mlir::Value value);
   /// The storage in which result `result` of the step is found at its end.

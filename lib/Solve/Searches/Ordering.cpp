@@ -62,6 +62,12 @@ public:
   Schedule sink(const Schedule &order);
 
 private:
+  /// Whether it is made of nothing in place of an argument: it stands in front of what needs it, after all that reads
+  /// the argument, and several such stay together.
+  bool isFill(uint32_t op) const {
+    const StepOperation &operation = graph.operations[op];
+    return operation.reads.empty() && !operation.updates.empty() && !successors[op].empty();
+  }
   bool isCounted(uint32_t value) const { return !graph.values[value].placed && graph.values[value].producer >= 0; }
   /// Bytes that running `op` adds for good, given how many readers each value still has.
   int64_t growth(uint32_t op, const std::vector<uint32_t> &left) const;
@@ -73,16 +79,20 @@ private:
 Schedule Orderer::updatesLast() {
   Schedule order;
   std::vector<size_t> missing(predecessors.size());
-  std::set<uint32_t> ready;
+  auto getPlace = [&](uint32_t op) {
+    return isFill(op) ? std::tuple(*std::min_element(successors[op].begin(), successors[op].end()), false, op)
+                      : std::tuple(op, true, op);
+  };
+  std::set<std::tuple<uint32_t, bool, uint32_t>> ready;
   for (uint32_t op = 0; op < predecessors.size(); ++op)
     if (!(missing[op] = predecessors[op].size()))
-      ready.insert(op);
+      ready.insert(getPlace(op));
   while (!ready.empty()) {
-    order.push_back(*ready.begin());
+    order.push_back(std::get<2>(*ready.begin()));
     ready.erase(ready.begin());
     for (uint32_t after : successors[order.back()])
       if (!--missing[after])
-        ready.insert(after);
+        ready.insert(getPlace(after));
   }
   return order;
 }
@@ -284,9 +294,10 @@ Schedule Orderer::sink(const Schedule &order) {
     for (stack.push_back(first); !stack.empty();) {
       const uint32_t op = stack.back();
       const size_t depth = stack.size();
-      for (uint32_t before : predecessors[op])
-        if (!done[before])
-          stack.push_back(before);
+      for (bool fills : {true, false})
+        for (uint32_t before : predecessors[op])
+          if (!done[before] && isFill(before) == fills)
+            stack.push_back(before);
       if (stack.size() > depth)
         continue;
       stack.pop_back();

@@ -464,7 +464,8 @@ Status TrainingRun::runSteps() {
   ahead_.reset();
   while (!underWay_.empty())
     if (Status status = finishOldest(); !status.isOk()) {
-      broken = broken.isOk() ? std::move(status) : std::move(broken);
+      if (broken.isOk())
+        broken = std::move(status);
       underWay_.clear();
     }
   // What is done and not saved yet: the run was stopped, or broke; or a run of no steps, which saves its start.

@@ -85,8 +85,7 @@ private:
 
   /// A value in another memory, from its store to its last load.
   struct Waiting {
-    std::string space;
-    uint64_t value, bytes;
+    uint64_t bytes;
     unsigned begin, end;
   };
 
@@ -108,7 +107,8 @@ private:
   int64_t times = 1;
   /// When each lane is free, and when each event was recorded.
   std::map<uint32_t, double> freeAt, recordedAt;
-  std::vector<Waiting> waiting;
+  /// By space and value number there.
+  std::map<std::pair<std::string, uint64_t>, Waiting> waiting;
 };
 
 } // namespace
@@ -182,15 +182,12 @@ std::optional<double> EntryReader::readMove(const plan::Copy &copy, std::string 
 }
 
 void EntryReader::wait(const plan::Copy &copy, const Move &move) {
-  auto found = llvm::find_if(
-      waiting, [&](const Waiting &each) { return each.space == move.space && each.value == move.otherValue; });
-  if (found == waiting.end()) {
-    // Each round of a loop fills a part of its own.
-    const uint64_t rows = move.isStore && copy.target_step() ? uint64_t(rounds) : 1;
-    const uint64_t bytes = (move.isStore ? copy.target() : copy.source()).bytes() * rows;
-    found = waiting.insert(found, {move.space, move.otherValue, bytes, move.instruction, move.instruction});
-  }
-  found->end = std::max(found->end, move.instruction + 1);
+  // Each round of a loop fills a part of its own.
+  const uint64_t rows = move.isStore && copy.target_step() ? uint64_t(rounds) : 1;
+  const uint64_t bytes = (move.isStore ? copy.target() : copy.source()).bytes() * rows;
+  const Waiting fresh{bytes, move.instruction, move.instruction};
+  Waiting &each = waiting.try_emplace({move.space, move.otherValue}, fresh).first->second;
+  each.end = std::max(each.end, move.instruction + 1);
 }
 
 void EntryReader::read(const plan::Instruction &instruction) {
@@ -275,7 +272,7 @@ void EntryReader::readLoop(const plan::Repeat &repeat) {
   for (Tensor &tensor : entry.tensors)
     if (tensor.begin < begin && tensor.end > begin)
       tensor.end = std::max(tensor.end, end);
-  for (Waiting &each : waiting)
+  for (auto &[place, each] : waiting)
     if (each.begin < begin && each.end > begin)
       each.end = std::max(each.end, end);
   // What a round takes over in place is there again under its next number.
@@ -313,8 +310,8 @@ void EntryReader::sumUpMemories() {
       if (arena.role() != plan::Arena::TRANSIENT)
         memory.lastingBytes += arena.bytes();
     }
-    for (const Waiting &each : waiting)
-      if (each.space == move.space)
+    for (const auto &[place, each] : waiting)
+      if (place.first == move.space)
         for (unsigned i = each.begin; i < each.end; ++i)
           memory.waiting[i] += each.bytes;
     entry.memories.push_back(std::move(memory));

@@ -133,7 +133,8 @@ def main():
                     print(f"note: {lost}", file=sys.stderr)
                     continue
                 raise
-            numbers = sorted({1, runs.transfers, *range(2, runs.transfers, options.every)})
+            # One of them while later steps are under way.
+            numbers = sorted({1, runs.transfers // 6, runs.transfers, *range(2, runs.transfers, options.every)})
             kinds = {"killed": kill, "disk full": refuse(errno.ENOSPC, "No space left on device"), "device error": refuse(errno.EIO, "Input/output error")}
             for kind, happen in kinds.items():
                 for number in numbers:

@@ -98,6 +98,9 @@ Status BatchStream::ended() {
     program_ = -1;
     how = WIFSIGNALED(state) ? "was ended by signal " + std::to_string(WTERMSIG(state))
                              : "has ended with status " + std::to_string(WEXITSTATUS(state));
+    // Of a program that a signal has ended, the shell that ran it says 128 and the signal's number.
+    if (const int signal = WEXITSTATUS(state) - 128; !WIFSIGNALED(state) && signal > 0 && signal < NSIG)
+      how += ", as a shell says of signal " + std::to_string(signal);
   }
   return badInput("the program " + how + "; the run needs more batches", place());
 }

@@ -193,6 +193,8 @@ TEST_F(Programs, SayWhatIsWrong) {
   };
   expect(message("exit 3"), "batch 0: the program has ended with status 3");
   expect(message("kill -9 $$"), "batch 0: the program was ended by signal 9");
+  expect(message("sh -c 'kill -11 $$'; exit $?"),
+         "batch 0: the program has ended with status 139, as a shell says of signal 11");
   expect(message("/no/such/program 2>/dev/null"), "the program has ended with status 127");
   expect(message("yes"), "batch 0: not a .npy array");
   expect(message("cat " + file("shape", batchText(1, "(8, 16)"))),

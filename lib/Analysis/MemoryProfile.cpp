@@ -100,8 +100,11 @@ MemoryComponent MemoryRoles::classify(const Storage &place, unsigned position) c
   // What the step was given is no activation, wherever it lay.
   if (StepStorage::isMove(maker) && isa<BlockArgument>(StepStorage::getRoot(maker->getOperand(0))))
     return MemoryComponent::Temporary;
-  // An update may read an activation besides.
-  if (gradients.contains(value) && !forward.makes(value))
+  // An update may read an activation besides, one that waited in another memory among them.
+  Value made = value;
+  while (StepStorage::isMove(made.getDefiningOp()))
+    made = StepStorage::getRoot(made.getDefiningOp()->getOperand(0));
+  if (gradients.contains(value) && !forward.makes(made))
     return MemoryComponent::Gradient;
   // What is written over a value reads it: at that instruction it is still there.
   const bool isOverwritten = position + 1 < place.values.size();

@@ -20,11 +20,6 @@ using namespace lowtide;
 /// Tensors that a note names.
 static constexpr unsigned maxNamed = 4;
 
-/// Bytes to read and bytes to type: "4.06 KiB (4160 bytes)".
-static std::string formatExact(uint64_t bytes) {
-  return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str();
-}
-
 void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);

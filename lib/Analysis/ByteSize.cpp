@@ -67,3 +67,8 @@ std::string lowtide::formatBytes(uint64_t bytes) {
   os << llvm::format(unit ? "%.2f " : "%.0f ", value) << units[unit];
   return text;
 }
+
+std::string lowtide::formatExact(uint64_t bytes) {
+  const std::string text = formatBytes(bytes);
+  return bytes < 1024 ? text : text + " (" + std::to_string(bytes) + " bytes)";
+}

@@ -177,7 +177,7 @@ void Explanation::tensor(size_t number) {
   const Tensor &tensor = entry.tensors[number];
   const Instruction &maker = getMaker(tensor);
   os << "\n@" << entry.name << " #" << number << "  " << name(tensor) << "\n  " << getName(tensor.component) << ", "
-     << formatBytes(tensor.bytes) << " (" << tensor.bytes << " bytes) at " << tensor.offset
+     << formatExact(tensor.bytes) << " at " << tensor.offset
      << " of the transient arena\n  made by instruction " << tensor.begin << " (" << microseconds(maker.seconds)
      << "), ";
   if (tensor.readers.empty())
@@ -308,7 +308,7 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::E
       const plan::Slice &slice = binding.slice();
       os << "\n"
          << llvm::StringRef(plan::Binding::Kind_Name(binding.kind())).lower() << " " << binding.name() << "\n  "
-         << formatBytes(slice.bytes()) << " (" << slice.bytes() << " bytes) at " << slice.offset() << " of the arena "
+         << formatExact(slice.bytes()) << " at " << slice.offset() << " of the arena "
          << plan.arenas(int(slice.arena())).name() << ", in every entry\n";
       if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE)
         os << (binding.final_value() == slice.value() ? "  not written by @" : "  updated in place by @")

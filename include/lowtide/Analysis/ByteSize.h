@@ -31,5 +31,7 @@ llvm::Expected<uint64_t> parseByteCount(llvm::StringRef text);
 
 /// "402.50 MiB".
 std::string formatBytes(uint64_t bytes);
+/// Bytes to read and bytes to type: "4.06 KiB (4160 bytes)"; "512 bytes".
+std::string formatExact(uint64_t bytes);
 
 } // namespace lowtide

@@ -1,5 +1,7 @@
 //===- PlanRemarks.cpp - what remarks say of a plan -----------------------===//
 #include "PlanRemarks.h"
+#include "lowtide/Solve/Bound/RecomputationBound.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -40,4 +42,38 @@ void lowtide::noteLoops(InFlightDiagnostic &remark, const StepProblem &problem, 
           << "each of " << loop.rounds << " rounds: " << compareFigures(then, now);
     noteLoops(remark, body, then, now);
   }
+}
+
+void lowtide::remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
+                          uint64_t bytes) {
+  const solve::FittedSchedule &before = entry.solved->front.getLargest();
+  const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
+  const solve::RecomputationBound least = solve::findTightestBound(
+      entry.problem.getGraph(), before.schedule, transientBytes, chosen.timeline.seconds - before.timeline.seconds);
+  std::string text =
+      llvm::formatv("recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less than "
+                    "+{2:F1} % ({3})",
+                    100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole,
+                    solve::describe(least));
+  entry.step.emitRemark("@") << entry.step.getSymName() << ": " << text;
+}
+
+double lowtide::remarkLaneBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
+                                uint64_t bytes) {
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  const solve::FittedSchedule &before = entry.solved->front.getLargest();
+  const double whole = solve::countComputeSeconds(graph, before);
+  const solve::RecomputationBound least =
+      solve::boundLanes(graph, before.schedule, transientBytes - std::min(entry.leastStagingBytes, transientBytes),
+                        chosen.timeline.seconds - whole);
+  auto percent = [&](double seconds) { return whole > 0 ? 100 * seconds / whole : 0; };
+  entry.step.emitRemark("@") << entry.step.getSymName()
+                             << llvm::formatv(": takes +{0:F1} % by its lanes; no plan for this kernel graph in this "
+                                              "order, with what lies in space {1} from step to step, takes less than "
+                                              "+{2:F1} % at {3} ({4})",
+                                              percent(chosen.timeline.seconds - whole),
+                                              llvm::join(llvm::map_range(entry.spaces, getSpaceName), " and "),
+                                              percent(least.seconds), formatBytes(bytes), solve::describe(least))
+                                    .str();
+  return whole + least.seconds;
 }

@@ -24,12 +24,10 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Solve/Algorithms/LinearProgram.h"
-#include "lowtide/Solve/Bound/RecomputationBound.h"
 #include "lowtide/Solve/Portfolio/Comparison.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -121,12 +119,6 @@ private:
   std::optional<solve::PackedPlan> findPlan(PosedEntry &entry, uint64_t transientBytes, double mostSeconds);
   /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(PosedEntry &entry, uint64_t transientBytes);
-  /// Says how much less any other plan could recompute.
-  void remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
-  /// The same of what any other plan takes where values may wait in another memory: what that is at least.
-  double remarkLaneBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
-                         uint64_t bytes);
-
   void restore(ModuleOp given);
 
   /// Lets all entries count what copies of any of them pass through: that is there once.
@@ -334,40 +326,6 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entr
     return largest;
   return solve::Baselines(graph, largest.schedule)
       .find(*solve::parseStrategy(rematStrategy.getValue()), transientBytes);
-}
-
-void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
-                                     uint64_t bytes) {
-  const solve::FittedSchedule &before = entry.solved->front.getLargest();
-  const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
-  const solve::RecomputationBound least = solve::findTightestBound(
-      entry.problem.getGraph(), before.schedule, transientBytes, chosen.timeline.seconds - before.timeline.seconds);
-  std::string text =
-      llvm::formatv("recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less than "
-                    "+{2:F1} % ({3})",
-                    100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole,
-                    solve::describe(least));
-  entry.step.emitRemark("@") << entry.step.getSymName() << ": " << text;
-}
-
-double TrainRematerialize::remarkLaneBound(PosedEntry &entry, const solve::FittedSchedule &chosen,
-                                           uint64_t transientBytes, uint64_t bytes) {
-  const solve::StepGraph &graph = entry.problem.getGraph();
-  const solve::FittedSchedule &before = entry.solved->front.getLargest();
-  const double whole = solve::countComputeSeconds(graph, before);
-  const solve::RecomputationBound least =
-      solve::boundLanes(graph, before.schedule, transientBytes - std::min(entry.leastStagingBytes, transientBytes),
-                        chosen.timeline.seconds - whole);
-  auto percent = [&](double seconds) { return whole > 0 ? 100 * seconds / whole : 0; };
-  entry.step.emitRemark("@") << entry.step.getSymName()
-                             << llvm::formatv(": takes +{0:F1} % by its lanes; no plan for this kernel graph in this "
-                                              "order, with what lies in space {1} from step to step, takes less than "
-                                              "+{2:F1} % at {3} ({4})",
-                                              percent(chosen.timeline.seconds - whole),
-                                              llvm::join(llvm::map_range(entry.spaces, getSpaceName), " and "),
-                                              percent(least.seconds), formatBytes(bytes), solve::describe(least))
-                                    .str();
-  return whole + least.seconds;
 }
 
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes,

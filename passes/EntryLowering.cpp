@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "EntryLowering.h"
 #include "LibraryCalls.h"
+#include "lowtide/Analysis/BudgetFlips.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -94,10 +95,11 @@ void EntryLowering::writeBuffers() {
     }
 }
 
-/// Says of an instruction that it computes again, as `op` does: one op may become two launches.
-static void noteRecomputed(Operation *op, Operation *instruction) {
-  if (op->hasAttr(recomputedAttrName))
-    instruction->setAttr(recomputedAttrName, UnitAttr::get(op->getContext()));
+/// Says of an instruction what budgets decided of `op`: one op may become two launches.
+static void noteDecisions(Operation *op, Operation *instruction) {
+  for (StringRef name : {StringRef(recomputedAttrName), StringRef(flipsAttrName)})
+    if (Attribute decided = op->getAttr(name))
+      instruction->setAttr(name, decided);
 }
 
 LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
@@ -109,7 +111,7 @@ LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call)
   uint64_t flops = cast<FactsInterface>(op).getFlops();
   auto written = plan::CallOp::create(builder, op->getLoc(), call.getCallee(), call.getCallAttributes(), reads,
                                       writeAll(op->getResults()), space, 0, getResponsiblePlace(op->getLoc()), flops);
-  noteRecomputed(op, written);
+  noteDecisions(op, written);
   return success();
 }
 
@@ -199,7 +201,7 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
       auto first = plan::LaunchOp::create(builder, op->getLoc(), partial->symbol, firstReads,
                                           builder.getArrayAttr(writes), partial->extent, partial->grain,
                                           plan::SliceAttr(), 0, getResponsiblePlace(op->getLoc()), flops);
-      noteRecomputed(op, first);
+      noteDecisions(op, first);
       SmallVector<Attribute> all(reads.getValue());
       all.push_back(sums);
       reads = builder.getArrayAttr(all);
@@ -213,7 +215,7 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
     auto launch =
         plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(take(info.writes, op->getResults())),
                                info.extent, info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
-    noteRecomputed(op, launch);
+    noteDecisions(op, launch);
     return success();
   }
   if (isLibraryCall(op))
@@ -378,8 +380,9 @@ LogicalResult EntryLowering::run() {
   builder.setInsertionPointToEnd(&module.getBlock());
   program = plan::ProgramOp::create(builder, entry.getLoc(), entry.getSymName(), batch, 0, 1, 0);
   builder.createBlock(&program.getBody());
-  if (Attribute before = entry->getAttr(beforeBudgetAttrName))
-    program->setAttr(beforeBudgetAttrName, before);
+  for (StringRef name : {StringRef(beforeBudgetAttrName), StringRef(plannedBudgetsAttrName)})
+    if (Attribute figures = entry->getAttr(name))
+      program->setAttr(name, figures);
 
   // Arguments have the first storages and start with values 1, 2, ….
   current.assign(storage.getStorages().size(), 0);

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
+#include "BudgetFlips.h"
 #include "BudgetRefusal.h"
 #include "Offload.h"
 #include "PlaceChoices.h"
@@ -55,7 +56,8 @@ public:
                                              {"device-budget", deviceBudget},
                                              {"host-budget", hostBudget},
                                              {"disk-budget", diskBudget},
-                                             {"bound", bound}})))
+                                             {"bound", bound},
+                                             {"flips", flips}})))
       return signalPassFailure();
     if (deviceBudget.empty())
       return;
@@ -64,12 +66,16 @@ public:
     FailureOr<SmallVector<OffloadRoom, 2>> given = OffloadRoom::list(getOperation(), target, hostBudget, diskBudget);
     if (failed(given))
       return signalPassFailure();
-    rooms = std::move(*given);
-    budgetBytes.reset();
-    if (!rooms.empty() && rematStrategy == "fit")
-      choosePlaces();
-    if (failed(fitAll()))
-      signalPassFailure();
+    givenRooms = std::move(*given);
+    std::map<uint64_t, BudgetDecisions> decided;
+    if (isOn(flips))
+      decided = planOtherBudgets();
+    if (failed(fitTo(llvm::cantFail(parseByteSize(deviceBudget))))) // checked above
+      return signalPassFailure();
+    if (isOn(flips)) {
+      decided[*budgetBytes] = readDecisions(getOperation());
+      noteFlips(getOperation(), decided, *budgetBytes);
+    }
     numRecomputed += totals.recomputed;
     numLoaded += totals.loaded;
     markAnalysesPreserved<StepFacts>();
@@ -107,6 +113,11 @@ private:
   /// Chooses the memory in which values wait and those in which parameters and optimizer state lie: where the step
   /// takes the least time so, or fits so alone.
   void choosePlaces();
+  /// Chooses places, and fits every entry to the budget.
+  LogicalResult fitTo(const ByteSize &budget);
+  /// What plans decide at budgets from the smallest that has one to what the step takes without any. Numbers the
+  /// module's instructions, which is as it was otherwise.
+  std::map<uint64_t, BudgetDecisions> planOtherBudgets();
   /// Fits every entry, with reserves until what was made stays within the budget.
   LogicalResult fitAll();
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
@@ -141,10 +152,13 @@ private:
   /// searched, and no refusal says how much it lacks.
   bool isTrial = false;
   double secondsToBeat = INFINITY;
+  /// The budget as it was asked for.
+  ByteSize budget;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
-  /// The other memories; values wait in the second where the first has no room. None: everything is on the device.
-  SmallVector<OffloadRoom, 2> rooms;
+  /// The other memories: as they were given, and as they are used. Values wait in the second where the first has no
+  /// room. None: everything is on the device.
+  SmallVector<OffloadRoom, 2> givenRooms, rooms;
   /// The same without what lies there all the time.
   SmallVector<OffloadRoom, 2> roomsLeft;
 };
@@ -166,6 +180,42 @@ std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps(StringRef withoutMe
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
                                                         std::shared_ptr<solve::SolvedSteps> solved) {
   return std::make_unique<TrainRematerialize>(options, std::move(solved));
+}
+
+LogicalResult TrainRematerialize::fitTo(const ByteSize &asked) {
+  budget = asked;
+  budgetBytes.reset();
+  rooms = givenRooms;
+  if (!rooms.empty() && rematStrategy == "fit")
+    choosePlaces();
+  return fitAll();
+}
+
+std::map<uint64_t, BudgetDecisions> TrainRematerialize::planOtherBudgets() {
+  constexpr unsigned numRungs = 32;
+  std::map<uint64_t, BudgetDecisions> decided;
+  ModuleOp module = getOperation();
+  numberInstructions(module);
+  ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
+  const DictionaryAttr attributes = module->getAttrDictionary();
+  const std::string bounded = std::exchange(bound.getValue(), "false");
+  auto plan = [&](const ByteSize &asked) {
+    OwningOpRef<ModuleOp> given = module.clone();
+    if (succeeded(fitTo(asked)))
+      decided[*budgetBytes] = readDecisions(module);
+    const std::optional<RefusedBudget> refused = getRefusedBudget(module);
+    restore(*given);
+    module->setAttrs(attributes);
+    return refused;
+  };
+  // One byte is refused, and the refusal says what can be had.
+  if (const std::optional<RefusedBudget> refused = plan({1, -1}))
+    for (unsigned rung = 0; rung < numRungs; ++rung)
+      plan({refused->smallestBytes + (refused->largestBytes - std::min(refused->smallestBytes, refused->largestBytes)) *
+                                         rung / (numRungs - 1),
+            -1});
+  bound = bounded;
+  return decided;
 }
 
 LogicalResult TrainRematerialize::fitAll() {
@@ -405,7 +455,6 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
 }
 
 FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
-  const ByteSize size = llvm::cantFail(parseByteSize(deviceBudget)); // checked above
   if ((rematStrategy == "lp-rounding" || isOn(bound)) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
@@ -462,7 +511,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   }
   // A part is of what the step takes with its state on the device.
   if (!budgetBytes)
-    budgetBytes = size.resolve(statics.sum() + largest);
+    budgetBytes = budget.resolve(statics.sum() + largest);
   const uint64_t bytes = *budgetBytes;
   Builder builder(&getContext());
   for (const OffloadRoom &room : rooms)

@@ -5,6 +5,7 @@
 // placed, or cloned, where they are first read.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Analysis/BudgetFlips.h"
 #include "lowtide/Analysis/StepProblem.h"
 
 using namespace mlir;
@@ -125,6 +126,8 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
   clone->setOperands(operands);
   if (!StepStorage::isMove(clone))
     clone->setAttr(recomputedAttrName, builder.getUnitAttr());
+  if (Attribute flips = op->getAttr(flipsAttrName))
+    clone->setAttr(flipsAttrName, flips);
   place(clone);
   facts[clone] = std::move(known);
   for (auto [number, copy] : llvm::zip_equal(resultNumbers, clone->getResults()))

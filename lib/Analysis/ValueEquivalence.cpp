@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Analysis/BudgetFlips.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Interfaces/RepeatSyntax.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -121,6 +122,7 @@ void Numbering::number(Operation &op) {
     return unroll(loop);
   NamedAttrList kept(op.getAttrDictionary());
   kept.erase(recomputedAttrName);
+  kept.erase(flipsAttrName);
   DictionaryAttr attributes = kept.getDictionary(op.getContext());
   SmallVector<uint8_t> key;
   append(key, hash(llvm::arrayRefFromStringRef(op.getName().getStringRef())));

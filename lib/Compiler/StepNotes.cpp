@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepNotes.h"
+#include "lowtide/Analysis/BudgetFlips.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Target.h"
@@ -43,6 +44,9 @@ report::Notes lowtide::noteProgram(ModuleOp module) {
     entry.before = getUnfitted(program);
     if (auto components = program->getAttrOfType<DenseI8ArrayAttr>(componentsAttrName))
       entry.components.assign(components.asArrayRef().begin(), components.asArrayRef().end());
+    if (auto budgets = program->getAttrOfType<DenseI64ArrayAttr>(plannedBudgetsAttrName);
+        budgets && budgets.size() == 3)
+      entry.plannedBudgets = PlannedBudgets{uint64_t(budgets[0]), uint64_t(budgets[1]), uint64_t(budgets[2])};
     // Launches and library calls in the order of the plan.
     unsigned number = 0;
     program.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -50,6 +54,9 @@ report::Notes lowtide::noteProgram(ModuleOp module) {
         return;
       if (op->hasAttr(recomputedAttrName))
         entry.recomputed.push_back(number);
+      if (auto flips = op->getAttrOfType<DenseI64ArrayAttr>(flipsAttrName))
+        for (ArrayRef<int64_t> left = flips; left.size() >= 3; left = left.drop_front(3))
+          entry.flips[number].push_back({BudgetDecision(left[0]), uint64_t(left[1]), uint64_t(left[2])});
       ++number;
     });
   });

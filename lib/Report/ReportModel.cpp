@@ -60,6 +60,8 @@ public:
       recomputed.insert(notes->recomputed.begin(), notes->recomputed.end());
       components = notes->components;
       entry.before = notes->before;
+      entry.plannedBudgets = notes->plannedBudgets;
+      flips = &notes->flips;
     }
   }
   Entry run();
@@ -70,6 +72,8 @@ private:
   void readLoop(const plan::Repeat &repeat);
   void touch(const Slices &reads, const Slices &writes, const plan::Slice *workspace, const std::string &maker,
              const std::string &place);
+  /// Tells the tensors that launch or call `number` has made, the last, where other budgets decide otherwise.
+  void noteFlips(unsigned number);
   /// Seconds of a copy to another memory or from it, which is noted; nothing: it stays on the device.
   std::optional<double> readMove(const plan::Copy &copy, std::string &label);
   /// A value waits in another memory from its store, or is there still when it is loaded.
@@ -96,6 +100,8 @@ private:
   /// Launches and calls that compute again, and how many of either have been read.
   llvm::DenseSet<unsigned> recomputed;
   unsigned numComputing = 0;
+  /// Of those, where other budgets decide otherwise; null: not known.
+  const std::map<unsigned, std::vector<BudgetFlip>> *flips = nullptr;
   /// By value number.
   llvm::ArrayRef<uint8_t> components;
   /// Tensor of a value number.
@@ -134,6 +140,16 @@ void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::S
   }
   if (workspace && workspace->bytes())
     add(*workspace, MemoryComponent::Workspace);
+}
+
+void EntryReader::noteFlips(unsigned number) {
+  if (!flips || !flips->count(number))
+    return;
+  for (Tensor &tensor : llvm::reverse(entry.tensors)) {
+    if (tensor.begin != entry.instructions.size())
+      break;
+    tensor.flips = flips->at(number);
+  }
 }
 
 /// Bytes that an instruction reads and writes.
@@ -201,17 +217,19 @@ void EntryReader::read(const plan::Instruction &instruction) {
     const plan::Launch &launch = instruction.launch();
     const plan::Kernel &kernel = plan.kernels(int(launch.kernel()));
     label = kernel.description().empty() ? kernel.symbol() : kernel.description();
-    again = recomputed.contains(numComputing++);
+    again = recomputed.contains(numComputing);
     seconds = costs.getSeconds(/*isLibrary=*/false, instruction.flops(), sumBytes(launch.reads(), launch.writes()));
     touch(launch.reads(), launch.writes(), &launch.scratch(), label, place);
+    noteFlips(numComputing++);
     break;
   }
   case plan::Instruction::kCall:
     label = instruction.call().callee();
-    again = recomputed.contains(numComputing++);
+    again = recomputed.contains(numComputing);
     seconds = costs.getSeconds(/*isLibrary=*/true, instruction.flops(),
                                sumBytes(instruction.call().reads(), instruction.call().writes()));
     touch(instruction.call().reads(), instruction.call().writes(), &instruction.call().workspace(), label, place);
+    noteFlips(numComputing++);
     break;
   case plan::Instruction::kCopy:
     label = "copy";

@@ -45,6 +45,19 @@ std::string report::writeNotes(const Notes &notes) {
             for (uint8_t component : entry.components)
               json.value(int64_t(component));
           });
+          if (const auto &budgets = entry.plannedBudgets) {
+            json.attributeArray("planned_budgets", [&] {
+              for (uint64_t number : {budgets->count, budgets->leastBytes, budgets->mostBytes})
+                json.value(int64_t(number));
+            });
+            // Four numbers a flip: whose, decision, its budget, the nearer one.
+            json.attributeArray("flips", [&] {
+              for (const auto &[number, flips] : entry.flips)
+                for (const BudgetFlip &flip : flips)
+                  for (uint64_t field : {uint64_t(number), uint64_t(flip.decision), flip.bytes, flip.nearerBytes})
+                    json.value(int64_t(field));
+            });
+          }
           if (!entry.before)
             return;
           json.attributeObject("before", [&] {
@@ -80,6 +93,13 @@ static EntryNotes readEntry(const llvm::json::Object &from) {
     notes.recomputed.push_back(unsigned(number));
   for (uint64_t component : readNumbers(from.getArray("components")))
     notes.components.push_back(uint8_t(std::min<uint64_t>(component, numMemoryComponents)));
+  const std::vector<uint64_t> budgets = readNumbers(from.getArray("planned_budgets"));
+  const std::vector<uint64_t> flips = readNumbers(from.getArray("flips"));
+  if (budgets.size() == 3)
+    notes.plannedBudgets = PlannedBudgets{budgets[0], budgets[1], budgets[2]};
+  for (size_t i = 0; i + 4 <= flips.size(); i += 4)
+    if (flips[i + 1] < numBudgetDecisions)
+      notes.flips[unsigned(flips[i])].push_back({BudgetDecision(flips[i + 1]), flips[i + 2], flips[i + 3]});
   const llvm::json::Object *before = from.getObject("before");
   if (!before)
     return notes;

@@ -4,6 +4,8 @@
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4160 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=4160 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=4160 remat-strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=4160 flips=on" | FileCheck %s --check-prefix=FLIPS
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=1MiB flips=on" | FileCheck %s --check-prefix=KEPT
 // RUN: not lowtide-opt %s --train-rematerialize="device-budget=4160 remat-strategy=knapsack" 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4159 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not lowtide-opt %s --train-rematerialize="device-budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
@@ -31,6 +33,15 @@
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed
+
+// The budgets go from the smallest to that without recomputation, in 31 parts; only the last keeps all.
+// FLIPS: func.func @train{{.*}} train.planned_budgets = array<i64: 32, 4160, 5184>
+// FLIPS: nn.kernel loop {{.*}} attributes {train.flips = array<i64: 0, 5184, 5150>}
+// FLIPS: nn.kernel loop {{.*}} attributes {train.flips = array<i64: 0, 5184, 5150>, train.recomputed}
+// FLIPS-NOT: train.flips
+// With 1 MiB it is kept as well.
+// KEPT: attributes {train.flips = array<i64: 1, 5150, 5184>}
+// KEPT-NOT: train.flips
 
 // PLAN: plan.arena @transient transient in device bytes 2048 align 64
 

@@ -37,6 +37,8 @@ private:
   void tensor(size_t number);
   /// How often and by what a tensor comes from the other memory or goes there, which one says, and the price.
   void moves(size_t number);
+  /// At which other budgets something else is decided.
+  void flips(size_t number);
   /// The store of a tensor that waits in another memory; null: it stays on the device.
   const Move *findStore(size_t number) const;
   /// The loads of what a store has written.
@@ -50,6 +52,8 @@ private:
   }
   /// The value that a recomputed one is: made earlier by the same kernel for the same place.
   const Tensor *findFirst(size_t number) const;
+  /// The first recomputed value that this one is the first of; null: none.
+  const Tensor *findAgain(size_t number) const;
   static double perMiB(double seconds, uint64_t bytes) { return seconds * 1e6 / (double(bytes) / (1 << 20)); }
 
   const Entry &entry;
@@ -173,13 +177,19 @@ const Tensor *Explanation::findFirst(size_t number) const {
   return nullptr;
 }
 
+const Tensor *Explanation::findAgain(size_t number) const {
+  for (size_t later = number + 1; later < entry.tensors.size(); ++later)
+    if (entry.tensors[later].component == MemoryComponent::Recomputed && findFirst(later) == &entry.tensors[number])
+      return &entry.tensors[later];
+  return nullptr;
+}
+
 void Explanation::tensor(size_t number) {
   const Tensor &tensor = entry.tensors[number];
   const Instruction &maker = getMaker(tensor);
   os << "\n@" << entry.name << " #" << number << "  " << name(tensor) << "\n  " << getName(tensor.component) << ", "
-     << formatExact(tensor.bytes) << " at " << tensor.offset
-     << " of the transient arena\n  made by instruction " << tensor.begin << " (" << microseconds(maker.seconds)
-     << "), ";
+     << formatExact(tensor.bytes) << " at " << tensor.offset << " of the transient arena\n  made by instruction "
+     << tensor.begin << " (" << microseconds(maker.seconds) << "), ";
   if (tensor.readers.empty())
     os << "read by none";
   else
@@ -220,11 +230,42 @@ void Explanation::tensor(size_t number) {
     os << "  scratch: nothing in it outlives its instruction\n";
     break;
   default:
-    if (llvm::none_of(entry.moves, [&](const Move &move) { return move.tensor == number; }))
+    if (const Tensor *again = findAgain(number))
+      os << "  given up after its last reader, and recomputed by instruction " << again->begin << " (#"
+         << again - entry.tensors.data() << ")\n";
+    else if (llvm::none_of(entry.moves, [&](const Move &move) { return move.tensor == number; }))
       os << "  neither kept for the backward pass nor recomputed: its bytes are free after its last reader\n";
     break;
   }
   moves(number);
+  flips(number);
+}
+
+static StringRef getName(BudgetDecision decision) {
+  switch (decision) {
+  case BudgetDecision::Keep:
+    return "kept";
+  case BudgetDecision::Recompute:
+    return "recomputed";
+  case BudgetDecision::Store:
+    return "stored in another memory";
+  }
+  return "";
+}
+
+void Explanation::flips(size_t number) {
+  const Tensor &tensor = entry.tensors[number];
+  for (const BudgetFlip &flip : tensor.flips)
+    os << "  where it flips: " << getName(flip.decision) << " with a budget of " << formatExact(flip.bytes)
+       << ", and not with " << formatExact(flip.nearerBytes) << "\n";
+  const bool isDecided = tensor.component == MemoryComponent::Saved || tensor.component == MemoryComponent::Recomputed;
+  if (!tensor.flips.empty() || (!isDecided && !findStore(number)))
+    return;
+  if (const std::optional<PlannedBudgets> &planned = entry.plannedBudgets)
+    os << "  flips at none of " << planned->count << " budgets from " << formatExact(planned->leastBytes) << " to "
+       << formatExact(planned->mostBytes) << "\n";
+  else
+    os << "  where it flips: lowtide compile --device-budget=SIZE --flips=on plans other budgets, too\n";
 }
 
 void Explanation::moves(size_t number) {

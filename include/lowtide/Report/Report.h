@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/BudgetFlips.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StoredBytes.h"
@@ -15,6 +16,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +33,8 @@ struct Tensor {
   std::string place, maker;
   /// Instructions that read it, ascending.
   std::vector<unsigned> readers;
+  /// Where other budgets decide otherwise about it; first smaller ones.
+  std::vector<BudgetFlip> flips = {};
 };
 
 /// One instruction; those of a loop's body stand once.
@@ -81,6 +85,9 @@ struct EntryNotes {
   /// Of each value number its MemoryComponent; numMemoryComponents and more: not known.
   std::vector<uint8_t> components;
   std::optional<Unfitted> before;
+  /// The budgets that were planned to say where decisions change, and those of launches and calls, by number.
+  std::optional<PlannedBudgets> plannedBudgets;
+  std::map<unsigned, std::vector<BudgetFlip>> flips;
 };
 
 /// A target by its name, and what was counted with.
@@ -117,6 +124,8 @@ struct Entry {
   unsigned lossAt = 0;
   uint64_t flops = 0;
   std::optional<Unfitted> before;
+  /// Nothing: no other budget was planned.
+  std::optional<PlannedBudgets> plannedBudgets;
   /// Copies to and from another memory, in their order.
   std::vector<Move> moves;
   /// In the order of their first copy; empty: nothing moves.

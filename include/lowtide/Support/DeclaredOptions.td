@@ -455,6 +455,11 @@ def BoundOption : DeclaredOption<"bound", Switch, "false",
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }
+def FlipsOption : DeclaredOption<"flips", Switch, "false",
+  "Plan 32 more budgets, so that lowtide explain says where a tensor is recomputed or stored instead of kept", "onOrOff"> {
+  let Stage = "fitted";
+  let Passes = ["train-rematerialize"];
+}
 }
 
 // --- stages ---

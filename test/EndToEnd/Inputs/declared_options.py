@@ -46,6 +46,7 @@ WRONG = {
     "disk-budget": ["lots", "0", "50%"],
     "remat-strategy": ["best"],
     "without-methods": ["block", "exact,", "exact blocks"],
+    "flips": ["maybe", "2"],
     "bound": ["maybe", "99999999999999999999999"],
 }  # fmt: skip
 

@@ -52,6 +52,22 @@ struct FitRow {
   size_t form = 0;
 };
 
+/// An entry without a table: it comes with the others, and a budget holds for all.
+struct FurtherEntry {
+  std::string name;
+  solve::StepGraph graph;
+  /// Of everything, at the smallest plan found.
+  uint64_t smallestBytes = 0;
+
+  /// Counts what it needs where that may be more than `knownBytes`; `staticBytes` lie outside of its arena.
+  void count(uint64_t staticBytes, uint64_t knownBytes, const solve::FitOptions &search) {
+    solve::SolvedStep solved(graph, getPlanPacking(), search);
+    smallestBytes = staticBytes + solved.front.getLargest().timeline.peakBytes;
+    if (solved.front.isValid() && smallestBytes > knownBytes)
+      smallestBytes = staticBytes + solved.plans.getSmallest().arenaBytes;
+  }
+};
+
 class FitTable {
 public:
   /// `form`: what the step has without a budget.
@@ -418,6 +434,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
   if (failed(layout))
     return FailureKind::Internal;
+  std::vector<FurtherEntry> furtherEntries;
   // Entries in their order; all of them have the same ones.
   auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) -> Failure {
     StepFacts facts(*module);
@@ -426,12 +443,18 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;
     for (auto step : module->getOps<func::FuncOp>()) {
-      if ((step.getSymName() == "eval" || isExportEntry(step.getSymName())) && !isAlone)
+      const bool hasTable = isAlone || (step.getSymName() != "eval" && !isExportEntry(step.getSymName()));
+      // Its form is the same in all forms of the others.
+      auto isKnown = [&](const FurtherEntry &entry) { return entry.name == step.getSymName(); };
+      if (!hasTable && llvm::any_of(furtherEntries, isKnown))
         continue;
       FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
       if (failed(problem))
         return FailureKind::Internal;
-      take(number++, step.getSymName(), problem->getGraph());
+      if (hasTable)
+        take(number++, step.getSymName(), problem->getGraph());
+      else
+        furtherEntries.push_back({step.getSymName().str(), problem->getGraph()});
     }
     return {};
   };
@@ -455,14 +478,18 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
       return refuse(FailureKind::Internal, "the order of @" + table->getName() + " is not valid");
     table->computeRows();
   }
+  uint64_t knownBytes = 0;
+  for (auto &table : tables)
+    knownBytes = std::max(knownBytes, table->getSmallestBytes());
+  for (FurtherEntry &entry : furtherEntries)
+    entry.count(layout->getStaticBytes().sum(), knownBytes, getPlanSearch(request.withoutMethods));
+  llvm::erase_if(furtherEntries, [&](const FurtherEntry &entry) { return entry.smallestBytes <= knownBytes; });
   std::optional<OtherMemoryTable> other;
   if (!isFitted && !(options.hostBudget.empty() && options.diskBudget.empty())) {
-    uint64_t smallest = 0, largest = 0;
-    for (auto &table : tables) {
-      smallest = std::max(smallest, table->getSmallestBytes());
+    uint64_t largest = 0;
+    for (auto &table : tables)
       largest = std::max(largest, table->getLargestBytes());
-    }
-    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, smallest, largest, request);
+    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, knownBytes, largest, request);
     if (failed(found))
       return refuse(FailureKind::Internal, "no plan with another memory was found");
     other = *found;
@@ -472,6 +499,10 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     stored.print(text);
   for (auto &table : tables)
     table->printText(text);
+  const ByteUnit unit = ByteUnit::get(tables.empty() ? knownBytes : tables.front()->getLargestBytes());
+  for (const FurtherEntry &entry : furtherEntries)
+    text << "entry @" << entry.name << " comes with the others and needs " << unit.text(entry.smallestBytes)
+         << ": a smaller budget takes --entries=train, or --outputs=none where outputs of the file take it\n";
   if (other)
     other->printText(text << "\n", tables.front()->getSeconds());
   llvm::json::OStream json(jsonText, 2);
@@ -481,6 +512,13 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     json.attributeArray("entries", [&] {
       for (auto &table : tables)
         table->printJson(json);
+    });
+    json.attributeArray("further_entries", [&] {
+      for (const FurtherEntry &entry : furtherEntries)
+        json.object([&] {
+          json.attribute("entry", entry.name);
+          json.attribute("smallest_bytes", entry.smallestBytes);
+        });
     });
     if (other)
       json.attributeObject("other_memory", [&] { other->printJson(json, tables.front()->getSeconds()); });

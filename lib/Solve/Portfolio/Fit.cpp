@@ -214,8 +214,14 @@ std::vector<const FittedSchedule *> Front::listRung(unsigned rung) const {
   return plans;
 }
 
+const FittedSchedule &Front::getSmallest() const {
+  // By peak.
+  const bool isApart = !apart.empty() && apart.front().timeline.peakBytes < found.front().timeline.peakBytes;
+  return isApart ? apart.front() : found.front();
+}
+
 const FittedSchedule *Front::find(uint64_t budgetBytes) {
-  if (found.front().timeline.peakBytes > budgetBytes)
+  if (getSmallest().timeline.peakBytes > budgetBytes)
     return nullptr;
   if (largest.timeline.peakBytes <= budgetBytes)
     return &largest;

@@ -130,6 +130,13 @@ const FittedSchedule &LoopFront::getSmallest() {
   return *complete(variant, &getFront(variant).getSmallest());
 }
 
+const FittedSchedule &LoopFront::getFirst() {
+  if (!isValid())
+    return largest;
+  Variant &variant = *getVariant(0, UINT64_MAX);
+  return *complete(variant, &getFront(variant).getFirst());
+}
+
 std::vector<const FittedSchedule *> LoopFront::getPareto() {
   std::vector<const FittedSchedule *> all{&largest};
   if (isValid())

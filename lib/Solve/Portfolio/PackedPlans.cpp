@@ -100,6 +100,10 @@ const PackedPlan &PackedPlans::getSmallest() {
     return *smallest;
   const FittedSchedule &least = front.getSmallest();
   smallest = &get(least);
+  // Cheap plans of few bytes pack badly; the one that the search begins with has been through draws that pack.
+  if (const FittedSchedule &first = front.getFirst();
+      first.timeline.peakBytes < smallest->arenaBytes && get(first).arenaBytes < smallest->arenaBytes)
+    smallest = &get(first);
   // Another one, also with more bytes alive, may have a smaller arena.
   auto findBelow = [&](uint64_t bytes) { return bytes ? front.find(std::min(bytes - 1, getReach())) : nullptr; };
   const FittedSchedule *plan = findBelow(smallest->arenaBytes);

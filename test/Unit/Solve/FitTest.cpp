@@ -166,6 +166,8 @@ TEST(Fit, DoesWithoutAnyMethod) {
         EXPECT_EQ(plan->timeline.peakBytes, countPeak(graph, plan->schedule)) << "step " << i;
         EXPECT_LT(plan->timeline.seconds, seconds) << "step " << i << " without " << without.front();
         seconds = plan->timeline.seconds;
+        // Its own bytes are a budget, those of the smallest too, wherever it stands.
+        EXPECT_NE(front.find(plan->timeline.peakBytes), nullptr) << "step " << i << " without " << without.front();
       }
       EXPECT_EQ(front.getPareto().back()->timeline.recomputed, 0u) << "step " << i;
       if (without.size() > 1)

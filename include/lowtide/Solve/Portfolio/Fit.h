@@ -47,7 +47,9 @@ public:
   /// there is none.
   const FittedSchedule *find(uint64_t budgetBytes);
   /// The schedule with the smallest peak that was found.
-  const FittedSchedule &getSmallest() const { return found.front(); }
+  const FittedSchedule &getSmallest() const;
+  /// The one with which the search begins; the smallest may stand apart from it.
+  const FittedSchedule &getFirst() const { return found.front(); }
   /// The one without recomputation.
   const FittedSchedule &getLargest() const { return largest; }
   /// All levels from the smallest to the largest peak, without those that cost

@@ -28,6 +28,8 @@ public:
   const FittedSchedule *find(uint64_t budgetBytes);
   /// The schedule with the smallest peak that was found.
   const FittedSchedule &getSmallest();
+  /// The one with which the search begins; the smallest may stand apart from it.
+  const FittedSchedule &getFirst();
   /// The one without recomputation.
   const FittedSchedule &getLargest() const { return largest; }
   /// Plans of every peak, without those that cost more and need more.

@@ -3,6 +3,7 @@
 #include "Expressions.h"
 
 #include "ElementFunctions.h"
+#include "TakenElements.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -158,6 +159,11 @@ static std::optional<ProductShape> shapeOf(const Step &step, const Numbers &a, c
   return ProductShape{*batch, left[left.size() - 2], left.back(), step.turnsSecond ? first : last};
 }
 
+/// Whether a row of the left operand is the one before it, as rows are that were repeated for each sample.
+static bool repeatsRow(const double *left, int64_t row, int64_t inner) {
+  return row != 0 && std::equal(left + row * inner, left + (row + 1) * inner, left + (row - 1) * inner);
+}
+
 static std::optional<Numbers> evaluateProduct(const Step &step, const Numbers &a, const Numbers &b) {
   std::optional<ProductShape> shape = shapeOf(step, a, b);
   if (!shape)
@@ -170,11 +176,16 @@ static std::optional<Numbers> evaluateProduct(const Step &step, const Numbers &a
     const double *left = &a.values[size_t(placeOf(at, batch, ArrayRef(a.dims).drop_back(2)) * rows * inner)];
     const double *right = &b.values[size_t(placeOf(at, batch, ArrayRef(b.dims).drop_back(2)) * inner * columns)];
     double *out = &result.values[size_t(at * rows * columns)];
-    for (int64_t i = 0; i != rows; ++i)
+    for (int64_t i = 0; i != rows; ++i) {
+      if (repeatsRow(left, i, inner)) {
+        std::copy_n(out + (i - 1) * columns, columns, out + i * columns);
+        continue;
+      }
       for (int64_t k = 0; k != inner; ++k)
         for (int64_t j = 0; j != columns; ++j)
           out[i * columns + j] +=
               left[i * inner + k] * (step.turnsSecond ? right[j * inner + k] : right[k * columns + j]);
+    }
   }
   result.scale = std::max(largestOf(result.values), largestOf(a.values) * largestOf(b.values));
   return result;
@@ -248,8 +259,14 @@ int64_t lowtide::costOf(const Step &step, ArrayRef<Numbers> values) {
     return sizeOf(step.dims);
   int64_t cost = int64_t(values[step.operands[0]].values.size());
   if (step.kind == Step::Product) {
-    std::optional<ProductShape> shape = shapeOf(step, values[step.operands[0]], values[step.operands[1]]);
-    return shape ? sizeOf(shape->batch) * shape->rows * shape->inner * shape->columns : 1;
+    const Numbers &left = values[step.operands[0]];
+    std::optional<ProductShape> shape = shapeOf(step, left, values[step.operands[1]]);
+    if (!shape)
+      return 1;
+    const int64_t rows = std::max<int64_t>(int64_t(left.values.size()) / std::max<int64_t>(shape->inner, 1), 1);
+    const int64_t distinct = count_if(seq<int64_t>(0, rows),
+                                      [&](int64_t row) { return !repeatsRow(left.values.data(), row, shape->inner); });
+    return sizeOf(shape->batch) * shape->rows * shape->columns * shape->inner / rows * distinct;
   }
   if (step.kind == Step::Pairs && step.operands.size() == 2)
     if (auto dims = broadcast(values[step.operands[0]].dims, values[step.operands[1]].dims))
@@ -301,6 +318,7 @@ static const Operation operations[] = {
     {"roll", Step::Take, "roll", 1, 1},
     {"flip", Step::Take, "flip", 1, 1},
     {"select", Step::Take, "select", 1, 1},
+    {"embedding", Step::Take, "embedding", 1, 1},
     {"tril", Step::Take, "tril", 1, 1},
     {"triu", Step::Take, "triu", 1, 1},
     {"expand", Step::Repeat, "Expand", 1, 1},
@@ -328,8 +346,6 @@ bool lowtide::isSymmetric(StringRef operation) { return is_contained({"add", "mu
 
 /// Numbers within expressions that programs write and that no note tells.
 static constexpr double writtenNumbers[] = {1, 2, 0.5, -1};
-
-using Forms = std::vector<SmallVector<Step, 2>>;
 
 static void addNumberForms(Forms &forms, const Operation &operation, unsigned operand) {
   const StringRef op = operation.op;
@@ -380,56 +396,6 @@ static void addViewForms(Forms &forms, unsigned operand, const Numbers &of, Arra
       step.dims = dims;
       forms.push_back({step});
     }
-}
-
-int64_t lowtide::countPlaces(StringRef name, const Numbers &of) {
-  const Operation *operation = findOperation(name);
-  if (!operation || operation->kind != Step::Take)
-    return 0;
-  const int64_t size = sizeOf(of.dims), lengths = std::accumulate(of.dims.begin(), of.dims.end(), int64_t(0));
-  if (name == "roll")
-    return size * (size + lengths);
-  return size * (name == "tril" || name == "triu" ? lengths : int64_t(of.dims.size()));
-}
-
-/// What takes elements by their places.
-static void addTakeForms(Forms &forms, StringRef name, unsigned operand, ArrayRef<int64_t> dims) {
-  const int64_t size = sizeOf(dims);
-  auto add = [&](ArrayRef<int64_t> result, function_ref<int64_t(int64_t)> from) {
-    Step step{Step::Take, "Gather", {operand}};
-    step.dims.assign(result.begin(), result.end());
-    for (int64_t at = 0, e = sizeOf(result); at != e; ++at)
-      step.axes.push_back(from(at));
-    step.size = size;
-    forms.push_back({step});
-  };
-  if (name == "tril" || name == "triu") {
-    if (dims.size() < 2)
-      return;
-    const int64_t rows = dims[dims.size() - 2], columns = dims.back();
-    for (int64_t diagonal = 1 - rows; diagonal != columns; ++diagonal)
-      add(dims, [&](int64_t at) {
-        const int64_t distance = at % columns - at / columns % rows - diagonal;
-        return (name == "tril" ? distance <= 0 : distance >= 0) ? at : -1;
-      });
-    return;
-  }
-  if (name == "roll") // over all, as one
-    for (int64_t shift = 1; dims.size() != 1 && shift < size; ++shift)
-      add(dims, [&](int64_t at) { return (at + size - shift) % size; });
-  int64_t inner = 1;
-  for (size_t axis = dims.size(); axis-- > 0; inner *= dims[axis]) {
-    const int64_t length = dims[axis];
-    auto move = [&](int64_t at, int64_t place) { return at + (place - at / inner % length) * inner; };
-    if (name == "flip")
-      add(dims, [&](int64_t at) { return move(at, length - 1 - at / inner % length); });
-    for (int64_t shift = 1; name == "roll" && shift < length; ++shift)
-      add(dims, [&](int64_t at) { return move(at, (at / inner + length - shift) % length); });
-    SmallVector<int64_t> rest(dims);
-    rest.erase(rest.begin() + ptrdiff_t(axis));
-    for (int64_t place = 0; name == "select" && place != length; ++place)
-      add(rest, [&](int64_t at) { return (at / inner * length + place) * inner + at % inner; });
-  }
 }
 
 static void addAxisForms(Forms &forms, const Operation &operation, unsigned operand, ArrayRef<int64_t> dims) {
@@ -513,7 +479,7 @@ Forms lowtide::findForms(StringRef name, ArrayRef<unsigned> operands, ArrayRef<N
     break;
   }
   case Step::Take:
-    addTakeForms(forms, operation->name, operands[0], of.dims);
+    addTakeForms(forms, name, operands[0], of, goal);
     break;
   case Step::Function:
     break;

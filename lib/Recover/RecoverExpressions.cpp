@@ -1,9 +1,9 @@
 //===- RecoverExpressions.cpp - what several operations made of parameters ---------===//
 //
-// `w · log w` of a learned distribution, `w @ w @ w` next to w, a learned first state that a cell's weights multiply:
-// exporters evaluate what depends on parameters alone. The notes name the parameters and the operations, but neither
-// their order nor their operands. All ways to apply each operation once are tried on the first values. What gives the
-// tensor is what the program computes, as long as all that give it agree on other values, too.
+// `w · log w` of a learned distribution, `w @ w @ w` next to w, a learned first state or a first token's row that a
+// cell's weights multiply: exporters evaluate what depends on parameters alone. The notes name the parameters and the
+// operations, but neither their order nor their operands. All ways to apply each operation once are tried on the first
+// values. What gives the tensor is what the program computes, as long as all that give it agree on other values, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -24,9 +25,11 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::TensorProto;
 
-/// Operations of the longest expression, multiplications and steps of all that are tried, and elements of a leaf.
+/// Operations of the longest expression, multiplications and steps of all that are tried, and elements of a leaf, and
+/// of one next to a look-up, which may be its table.
 static constexpr size_t mostOperations = 8;
-static constexpr int64_t mostCost = int64_t(1) << 26, mostTries = 50000, largestLeaf = int64_t(1) << 20;
+static constexpr int64_t mostCost = int64_t(1) << 26, mostTries = 50000, largestLeaf = int64_t(1) << 20,
+                         largestTable = int64_t(1) << 24;
 
 /// How likely some number agrees with another by chance; how likely it is a number of one digit times another; and how
 /// likely any of all that are tried may be.
@@ -34,6 +37,19 @@ static constexpr double chanceOfNumber = 8e-6, chanceOfDigit = 2e-4, mostChance 
 
 /// Operations that give their operand.
 static bool givesOperand(StringRef operation) { return is_contained({"clone", "contiguous", "alias"}, operation); }
+
+/// Operations that make the positions of a look-up out of nothing.
+static bool makesPositions(StringRef operation) {
+  return is_contained({"ones", "zeros", "full", "new_ones", "new_zeros", "new_full", "fill", "full_like", "ones_like",
+                       "zeros_like", "lift_fresh_copy", "_to_copy", "to"},
+                      operation);
+}
+
+/// Whether a look-up is among what made the tensor.
+static bool hasLookUp(const Evaluated &evaluated) {
+  return operationName(evaluated.tensor->name()) == "embedding" ||
+         any_of(evaluated.foldedFrom, [](StringRef name) { return operationName(name) == "embedding"; });
+}
 
 /// The number at the end of a name, `mul_1`; 0: none.
 static unsigned numberOf(StringRef name) {
@@ -53,7 +69,7 @@ public:
 
 private:
   bool findLeaves(const Evaluated &evaluated);
-  bool addLeaf(const TensorProto &leaf, bool isOptional);
+  bool addLeaf(const TensorProto &leaf, bool isOptional, int64_t largest);
   void visit();
   void apply(size_t at, ArrayRef<unsigned> operands);
   void solve(StringRef operation, unsigned operand);
@@ -70,6 +86,7 @@ private:
   size_t numDistinct = 0;
   bool isReady = false, isOnly = true;
   SmallVector<std::string> names;    ///< of leaves
+  SmallVector<unsigned> turned;      ///< leaves of which the file holds the transpose, by that one's name
   SmallVector<StringRef> operations; ///< in the program's order, as far as numbers tell
   bool hasNumbers = false;           ///< constants are among the notes
   bool knowsLast = false;            ///< the last of them is the last in the program
@@ -88,9 +105,24 @@ private:
 };
 } // namespace
 
-bool Search::addLeaf(const TensorProto &leaf, bool isOptional) {
+/// The only form in which a file holds a matrix whose layers read its transpose.
+static const TensorProto *findTurned(const UnfoldingGraph &graph, StringRef name) {
+  for (const auto &value : graph.getGraph().value_info()) {
+    const TensorProto *image = is_contained({"t", "transpose", "permute", "numpy_t"}, operationName(value.name()))
+                                   ? graph.find(value.name())
+                                   : nullptr;
+    if (image && image->dims_size() == 2 && !graph.isRemoved(value.name()) &&
+        findFoldedFrom(value) == std::vector<std::string>{name.str()})
+      return image;
+  }
+  return nullptr;
+}
+
+bool Search::addLeaf(const TensorProto &leaf, bool isOptional, int64_t largest) {
+  if (std::accumulate(leaf.dims().begin(), leaf.dims().end(), int64_t(1), std::multiplies<>()) > largest)
+    return false;
   const std::vector<float> held = valuesOf(graph, leaf);
-  if (held.empty() || int64_t(held.size()) > largestLeaf)
+  if (held.empty())
     return false;
   Numbers numbers{{held.begin(), held.end()}, {leaf.dims().begin(), leaf.dims().end()}};
   for (double x : numbers.values)
@@ -119,21 +151,33 @@ bool Search::findLeaves(const Evaluated &evaluated) {
       for (const std::string &from : findFoldedFrom(value))
         within.insert(from);
     }
+  const bool looksUp = hasLookUp(evaluated);
+  const int64_t largest = looksUp ? largestTable : largestLeaf;
   for (const SignatureEntry *entry : evaluated.parameters) {
-    const TensorProto *leaf = graph.find(entry->target);
-    if (!leaf || graph.isRemoved(entry->target) || !addLeaf(*leaf, within.contains(entry->target)))
+    const TensorProto *leaf = graph.find(entry->target), *image = leaf ? nullptr : findTurned(graph, entry->target);
+    if (image) {
+      if (!addLeaf(*image, within.contains(entry->target), largest))
+        return false;
+      values.back() = *evaluate(Step{Step::Turn, "Transpose", {0}, {1, 0}}, values.back());
+      turned.push_back(unsigned(names.size() - 1));
+      continue;
+    }
+    if (!leaf || graph.isRemoved(entry->target) || !addLeaf(*leaf, within.contains(entry->target), largest))
       return false;
   }
   for (const TensorProto *leaf : computed)
-    if (!addLeaf(*leaf, within.contains(leaf->name())))
+    if (!addLeaf(*leaf, within.contains(leaf->name()), largest))
       return false;
   SmallVector<StringRef> found;
   // Exporters write softplus in steps, each with a quotient, and one of them is called like the whole.
   int64_t steps = count_if(evaluated.foldedFrom, [](StringRef name) { return name.starts_with("self_scaled"); });
+  auto isLeaf = [&](StringRef name) {
+    return is_contained(names, name) ||
+           any_of(evaluated.parameters, [&](const SignatureEntry *entry) { return entry->target == name; });
+  };
   for (StringRef name : evaluated.foldedFrom)
-    if (!is_contained(names, name) && !within.contains(name) && operationName(name) != "val" &&
-        !name.starts_with("scalar_tensor") && !isStepOfSoftplus(name) &&
-        (operationName(name) != "softplus" || steps-- > 0))
+    if (!isLeaf(name) && !within.contains(name) && operationName(name) != "val" && !name.starts_with("scalar_tensor") &&
+        !isStepOfSoftplus(name) && (operationName(name) != "softplus" || steps-- > 0))
       found.push_back(name);
   hasNumbers = any_of(evaluated.foldedFrom,
                       [](StringRef name) { return operationName(name) == "val" || name.starts_with("scalar_tensor"); });
@@ -142,7 +186,8 @@ bool Search::findLeaves(const Evaluated &evaluated) {
   if (knowsLast)
     found.push_back(tensor.name());
   for (StringRef name : found)
-    if (StringRef operation = operationName(name); !givesOperand(operation)) {
+    if (StringRef operation = operationName(name);
+        !givesOperand(operation) && !(looksUp && makesPositions(operation))) {
       // A buffer of the program has a module's name, or is no operation that is known.
       if (countOperands(operation).second == 0)
         return false;
@@ -216,6 +261,10 @@ void Search::solve(StringRef operation, unsigned operand) {
 void Search::apply(size_t at, ArrayRef<unsigned> operands) {
   // Of two operations of which none reads the other, the order makes no difference.
   if (!steps.empty() && at < previous && all_of(operands, [&](unsigned operand) { return operand < newest; }))
+    return;
+  // The last one reads all that is left.
+  if (llvm::count(isDone, false) == 0 &&
+      any_of(seq<unsigned>(0, values.size()), [&](unsigned i) { return uses[i] == 0 && !is_contained(operands, i); }))
     return;
   const StringRef operation = operations[at];
   cost += countPlaces(operation, values[operands.front()]);
@@ -299,6 +348,8 @@ void Search::visit() {
 void Search::write(ArrayRef<Step> expression) {
   graph.setModule(moduleOf(names.front()));
   SmallVector<std::string> made(names);
+  for (unsigned leaf : turned)
+    made[leaf] = graph.addNode("Transpose", {names[leaf]});
   for (const Step &step : expression)
     made.push_back(addStep(graph, step, made));
   graph.addNode("Reshape", {made.back(), graph.addIntegers({int64_t(dims.size())}, dims)}, tensor.name());

@@ -504,11 +504,11 @@ static const UnfoldingRule lastRules[] = {
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
      "or a penalty on parameters in the loss (`c · Σ w²`, `c · Σ \\|w\\|`, `c · ‖w‖` of each, of all joined, or summed "
      "over rows; `c · Σ (w·wᵀ − 1)²`, sizes and norms of the same, of rows or columns), or what up to 8 operations "
-     "make of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times its learned first state)",
+     "make of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times its learned first state, or "
+     "times a first token, one of 32 rows at either end of its table)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "
      "plainest number; of several orders of operations, all that fit must agree on other values. Of a layer that "
-     "read zeros (the first step of a recurrence), its bias, repeated; a bias of zeros, which the exporter drops from "
-     "the other steps as well, is refused"},
+     "read zeros (a recurrence's first step), its bias, repeated; a bias of zeros, dropped from all, is refused"},
     {[](Unfolding &all) { unfoldAllOfOne(all.graph, all.images); }, Files::All,
      "several tensors, all of which were evaluated of one parameter", "the parameter, as above"},
     {ofProgram<restoreBiases>, Files::WithNotes, "a bias of zeros, which the exporter's optimizer drops",

@@ -146,6 +146,63 @@ TEST(Expressions, ALearnedFirstStateGoesThroughTheWeightsOfItsCell) {
   EXPECT_THAT(makeFirstState("3.125, 0.5").messages, HasSubstr("is in the file twice"));
 }
 
+/// A cell of rows of a table, next to what it makes of a first token: W · e + b of W = (1, 2; 0.5, -1; 2, 1),
+/// b = (0.125, -0.5, 0.25) and row e = (0.5, -1) for two samples; `last`: the table's last row.
+static Classified makeFirstToken(const std::string &image, const std::string &last, bool isTurned = false) {
+  const std::string weight =
+      isTurned ? "float[2,3] permute_1 = {1, 0.5, 2, 2, -1, 1}" : "float[3,2] wh = {1, 2, 0.5, -1, 2, 1}";
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (int64[2] i) => (float[2,3] y)
+    <float[3,2] table = {1, 2, 0.5, -1, )" +
+                                last + "}, float[2,3] linear = {" + image + "}, " + weight +
+                                R"(, float[3] bh = {0.125, -0.5, 0.25}> {
+      e = Gather(table, i)
+      b = Gemm)" + (isTurned ? "(e, permute_1, bh)" : "<transB = 1>(e, wh, bh)") +
+                                R"(
+      y = Add(b, linear)
+    })");
+  setSignature(model, {"table", "wh", "bh"});
+  if (isTurned)
+    setFoldedFrom(model, "permute_1", "['wh']");
+  setFoldedFrom(model, "linear", "['bh', 'embedding_1', 'ones', 'table', 'val_1', 'wh']");
+  return classify(model);
+}
+
+TEST(Expressions, AFirstTokenGoesThroughTheWeightsOfItsCell) {
+  const std::string image = "-1.375, 0.75, 0.25, -1.375, 0.75, 0.25";
+  for (bool isTurned : {false, true}) {
+    Classified result = makeFirstToken(image, "2, 0.25", isTurned);
+    EXPECT_THAT(result.messages, Not(HasSubstr("twice")));
+    EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("table", "wh", "bh"));
+    EXPECT_THAT(result.replaced, testing::Contains(testing::Key("linear")));
+    // Another number, and a row of which the table has two.
+    EXPECT_THAT(makeFirstToken("-1.375, 0.75, 0.5, -1.375, 0.75, 0.5", "2, 0.25", isTurned).messages,
+                HasSubstr("is in the file twice"));
+    EXPECT_THAT(makeFirstToken(image, "0.5, -1", isTurned).messages, HasSubstr("is in the file twice"));
+  }
+}
+
+TEST(Expressions, AFirstTokenIsARowOfItsTable) {
+  auto make = [](const std::string &image) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[2] i) => (float[2,2] y)
+      <float[3,2] table = {1, 2, 0.5, -1, 2, 0.25}, float[2,2] embedding_1 = {)" +
+                                  image + R"(}> {
+        e = Gather(table, i)
+        y = Add(e, embedding_1)
+      })");
+    setSignature(model, {"table"});
+    setFoldedFrom(model, "embedding_1", "['full', 'table', 'val_1']");
+    return classify(model);
+  };
+  Classified result = make("2, 0.25, 2, 0.25");
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("table"));
+  EXPECT_THAT(make("2, 0.25, 2, 0.5").messages, HasSubstr("is in the file twice"));
+}
+
 TEST(Expressions, AStateThatOnlyALayerReadsIsSolvedFor) {
   // W · h + b of h = (0.5, -0.25), W = (1, 2; 0.5, -1; 2, 1), b = (0.125, -0.5, 0): two samples.
   auto make = [](const std::string &second) {

@@ -30,16 +30,40 @@ struct Layer {
 };
 } // namespace
 
+const TensorProto *lowtide::findTurned(const UnfoldingGraph &graph, StringRef name) {
+  for (const auto &value : graph.getGraph().value_info()) {
+    const TensorProto *image = is_contained({"t", "transpose", "permute", "numpy_t"}, operationName(value.name()))
+                                   ? graph.find(value.name())
+                                   : nullptr;
+    if (image && image->dims_size() == 2 && !graph.isRemoved(value.name()) &&
+        findFoldedFrom(value) == std::vector<std::string>{name.str()})
+      return image;
+  }
+  return nullptr;
+}
+
+/// The transpose of a matrix of `rows`.
+static std::vector<float> turn(ArrayRef<float> matrix, size_t rows) {
+  std::vector<float> result(matrix.size());
+  const size_t columns = matrix.size() / std::max<size_t>(rows, 1);
+  for (size_t at = 0; at != matrix.size(); ++at)
+    result[at % columns * rows + at / columns] = matrix[at];
+  return result;
+}
+
 /// The layer that gave the tensor, if the file holds its weights and all that is gone is its operand.
 static std::optional<Layer> findLayer(const UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
-  if (operationName(tensor.name()) != "linear" || tensor.dims_size() < 1)
+  if (!is_contained({"linear", "addmm"}, operationName(tensor.name())) || tensor.dims_size() < 1)
     return std::nullopt;
   Layer layer;
   layer.outputs = size_t(tensor.dims(tensor.dims_size() - 1));
   for (const SignatureEntry *entry : evaluated.parameters) {
-    const TensorProto *held = graph.find(entry->target);
-    if (!held) {
+    const TensorProto *held = graph.find(entry->target), *image = held ? nullptr : findTurned(graph, entry->target);
+    if (image && size_t(image->dims(1)) == layer.outputs && layer.weight.empty()) {
+      layer.inputs = size_t(image->dims(0));
+      layer.weight = turn(valuesOf(graph, *image), layer.inputs);
+    } else if (!held) {
       if (layer.gone)
         return std::nullopt;
       layer.gone = entry;
@@ -57,7 +81,7 @@ static std::optional<Layer> findLayer(const UnfoldingGraph &graph, const Evaluat
     const bool isParameter =
         any_of(evaluated.parameters, [&](const SignatureEntry *entry) { return entry->target == name; });
     layer.repeats |= !isParameter && is_contained({"expand", "repeat"}, operation);
-    if (!isParameter && !is_contained({"val", "expand", "repeat", "unsqueeze", "view"}, operation))
+    if (!isParameter && !is_contained({"val", "expand", "repeat", "unsqueeze", "view", "t", "permute"}, operation))
       return std::nullopt;
   }
   const bool isKnown = layer.gone && !layer.weight.empty() && layer.inputs <= std::min(layer.outputs, widestLayer);

@@ -105,19 +105,6 @@ private:
 };
 } // namespace
 
-/// The only form in which a file holds a matrix whose layers read its transpose.
-static const TensorProto *findTurned(const UnfoldingGraph &graph, StringRef name) {
-  for (const auto &value : graph.getGraph().value_info()) {
-    const TensorProto *image = is_contained({"t", "transpose", "permute", "numpy_t"}, operationName(value.name()))
-                                   ? graph.find(value.name())
-                                   : nullptr;
-    if (image && image->dims_size() == 2 && !graph.isRemoved(value.name()) &&
-        findFoldedFrom(value) == std::vector<std::string>{name.str()})
-      return image;
-  }
-  return nullptr;
-}
-
 bool Search::addLeaf(const TensorProto &leaf, bool isOptional, int64_t largest) {
   if (std::accumulate(leaf.dims().begin(), leaf.dims().end(), int64_t(1), std::multiplies<>()) > largest)
     return false;

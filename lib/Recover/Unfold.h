@@ -166,6 +166,8 @@ bool recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::A
 void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                       llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
                       llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
+/// The transpose of matrix `name`, where the file holds no other form of it, as after `run_decompositions`; null: none.
+const ::onnx::TensorProto *findTurned(const UnfoldingGraph &graph, llvm::StringRef name);
 
 /// What several operations made of parameters that the file holds as well: all ways to apply them are tried.
 bool recoverExpression(UnfoldingGraph &graph, const Evaluated &evaluated);

@@ -204,28 +204,36 @@ TEST(Expressions, AFirstTokenIsARowOfItsTable) {
 }
 
 TEST(Expressions, AStateThatOnlyALayerReadsIsSolvedFor) {
-  // W · h + b of h = (0.5, -0.25), W = (1, 2; 0.5, -1; 2, 1), b = (0.125, -0.5, 0): two samples.
-  auto make = [](const std::string &second) {
-    ModelProto model =
-        parseModel(R"(
+  // W · h + b of h = (0.5, -0.25), W = (1, 2; 0.5, -1; 2, 1), b = (0.125, -0.5, 0): two samples. Decomposed programs
+  // hold the transpose of W alone.
+  auto make = [](const std::string &second, bool isTurned) {
+    const std::string image = isTurned ? "addmm_1" : "linear_1",
+                      weight = isTurned ? "float[2,3] permute_1 = {1, 0.5, 2, 2, -1, 1}"
+                                        : "float[3,2] wh = {1, 2, 0.5, -1, 2, 1}",
+                      layer = isTurned ? "Gemm(x, permute_1, bh)" : "Gemm<transB = 1>(x, wh, bh)";
+    ModelProto model = parseModel(R"(
       <ir_version: 10, opset_import: ["" : 20]>
       g (float[2,2] x) => (float[2,3] y)
-      <float[2,3] linear_1 = {0.125, 0, 0.75, 0.125, 0, )" +
-                   second + R"(}, float[3,2] wh = {1, 2, 0.5, -1, 2, 1}, float[3] bh = {0.125, -0.5, 0}> {
-        b = Gemm<transB = 1>(x, wh, bh)
-        y = Add(b, linear_1)
-      })");
+      <float[2,3] )" + image + " = {0.125, 0, 0.75, 0.125, 0, " +
+                                  second + "}, " + weight + ", float[3] bh = {0.125, -0.5, 0}> { b = " + layer +
+                                  " y = Add(b, " + image + ") }");
     setSignature(model, {"h", "wh", "bh"});
-    setFoldedFrom(model, "linear_1", "['bh', 'expand', 'h', 'val_1', 'wh']");
+    if (isTurned)
+      setFoldedFrom(model, "permute_1", "['wh']");
+    setFoldedFrom(model, image,
+                  isTurned ? "['bh', 'expand', 'h', 'permute', 'val_1', 'wh']"
+                           : "['bh', 'expand', 'h', 'val_1', 'wh']");
     return classify(model);
   };
-  Classified result = make("0.75");
-  EXPECT_THAT(result.messages, Not(HasSubstr("twice")));
-  EXPECT_THAT(result.messages, HasSubstr("taken out of what the exporter evaluated"));
-  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("h", "wh", "bh"));
-  EXPECT_THAT(result.values["h"], ElementsAre(FloatNear(0.5f, 1e-6f), FloatNear(-0.25f, 1e-6f)));
-  // Rows that differ are not of one state.
-  EXPECT_THAT(make("0.5").messages, HasSubstr("is in the file twice"));
+  for (bool isTurned : {false, true}) {
+    Classified result = make("0.75", isTurned);
+    EXPECT_THAT(result.messages, Not(HasSubstr("twice")));
+    EXPECT_THAT(result.messages, HasSubstr("taken out of what the exporter evaluated"));
+    EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("h", "wh", "bh"));
+    EXPECT_THAT(result.values["h"], ElementsAre(FloatNear(0.5f, 1e-6f), FloatNear(-0.25f, 1e-6f)));
+    // Rows that differ are not of one state.
+    EXPECT_THAT(make("0.5", isTurned).messages, HasSubstr("is in the file twice"));
+  }
 }
 
 TEST(Expressions, AFactorWithinAnOperationIsComputedNextToItsParameter) {

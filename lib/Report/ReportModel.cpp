@@ -61,7 +61,7 @@ public:
       components = notes->components;
       entry.before = notes->before;
       entry.plannedBudgets = notes->plannedBudgets;
-      flips = &notes->flips;
+      flips = notes->flips;
     }
   }
   Entry run();
@@ -100,8 +100,8 @@ private:
   /// Launches and calls that compute again, and how many of either have been read.
   llvm::DenseSet<unsigned> recomputed;
   unsigned numComputing = 0;
-  /// Of those, where other budgets decide otherwise; null: not known.
-  const std::map<unsigned, std::vector<BudgetFlip>> *flips = nullptr;
+  /// Of those, where other budgets decide otherwise.
+  std::map<unsigned, std::vector<BudgetFlip>> flips;
   /// By value number.
   llvm::ArrayRef<uint8_t> components;
   /// Tensor of a value number.
@@ -143,12 +143,13 @@ void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::S
 }
 
 void EntryReader::noteFlips(unsigned number) {
-  if (!flips || !flips->count(number))
+  const auto found = flips.find(number);
+  if (found == flips.end())
     return;
   for (Tensor &tensor : llvm::reverse(entry.tensors)) {
     if (tensor.begin != entry.instructions.size())
       break;
-    tensor.flips = flips->at(number);
+    tensor.flips = found->second;
   }
 }
 

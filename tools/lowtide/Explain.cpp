@@ -9,6 +9,7 @@
 #include "lowtide/Report/Report.h"
 #include "lowtide/Support/NameList.h"
 #include "lowtide/Support/StableSort.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -27,7 +28,12 @@ namespace {
 /// Explains one entry.
 class Explanation {
 public:
-  Explanation(const Entry &entry, llvm::raw_ostream &os) : entry(entry), os(os) {}
+  Explanation(const Entry &entry, llvm::raw_ostream &os) : entry(entry), os(os) {
+    for (auto [number, tensor] : llvm::enumerate(entry.tensors))
+      if (tensor.component == MemoryComponent::Recomputed)
+        if (const Tensor *first = findFirst(number))
+          againOf.try_emplace(first, number);
+  }
 
   void summary();
   /// Says everything of the tensors whose place or maker `isMeant`; returns how many there are.
@@ -52,12 +58,12 @@ private:
   }
   /// The value that a recomputed one is: made earlier by the same kernel for the same place.
   const Tensor *findFirst(size_t number) const;
-  /// The first recomputed value that this one is the first of; null: none.
-  const Tensor *findAgain(size_t number) const;
   static double perMiB(double seconds, uint64_t bytes) { return seconds * 1e6 / (double(bytes) / (1 << 20)); }
 
   const Entry &entry;
   llvm::raw_ostream &os;
+  /// Of a value that is recomputed later, the number of the first one that is.
+  llvm::DenseMap<const Tensor *, size_t> againOf;
 };
 
 } // namespace
@@ -177,13 +183,6 @@ const Tensor *Explanation::findFirst(size_t number) const {
   return nullptr;
 }
 
-const Tensor *Explanation::findAgain(size_t number) const {
-  for (size_t later = number + 1; later < entry.tensors.size(); ++later)
-    if (entry.tensors[later].component == MemoryComponent::Recomputed && findFirst(later) == &entry.tensors[number])
-      return &entry.tensors[later];
-  return nullptr;
-}
-
 void Explanation::tensor(size_t number) {
   const Tensor &tensor = entry.tensors[number];
   const Instruction &maker = getMaker(tensor);
@@ -230,9 +229,9 @@ void Explanation::tensor(size_t number) {
     os << "  scratch: nothing in it outlives its instruction\n";
     break;
   default:
-    if (const Tensor *again = findAgain(number))
-      os << "  given up after its last reader, and recomputed by instruction " << again->begin << " (#"
-         << again - entry.tensors.data() << ")\n";
+    if (auto again = againOf.find(&tensor); again != againOf.end())
+      os << "  given up after its last reader, and recomputed by instruction " << entry.tensors[again->second].begin
+         << " (#" << again->second << ")\n";
     else if (llvm::none_of(entry.moves, [&](const Move &move) { return move.tensor == number; }))
       os << "  neither kept for the backward pass nor recomputed: its bytes are free after its last reader\n";
     break;

@@ -131,6 +131,7 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.solved = makeSolvedSteps(options.withoutMethods);
+  stage.flips = false;
   auto plan = [&](uint64_t budget) {
     stage.deviceBudget = std::to_string(budget);
     module = steps.clone();

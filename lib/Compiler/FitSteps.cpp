@@ -176,6 +176,8 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   if (further.empty())
     return runFitStage(stage);
   const unsigned givenBlocks = stage.loopBlocks;
+  // Other budgets are planned of the form that stays.
+  const bool wantsFlips = std::exchange(stage.flips, false);
   const std::vector<std::string> before = pipeline;
   auto attempt = [&](OwningOpRef<ModuleOp> candidate, const FitStageOptions &form) {
     Attempt made;
@@ -199,6 +201,7 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   };
   OwningOpRef<ModuleOp> given = module->clone();
   Attempt best = attempt(std::move(module), stage);
+  FitStageOptions bestStage = stage;
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
   const std::optional<RefusedBudget> refused = getRefusedBudget(*best.module);
   if ((budget && !best.failure) || refused) {
@@ -219,9 +222,15 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
       const bool isBetter =
           other.failure ? best.failure && countSmallest(*other.module) < countSmallest(*best.module)
                         : best.failure || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
-      if (isBetter)
+      if (isBetter) {
         best = std::move(other);
+        bestStage = stage;
+      }
     }
+  }
+  if (wantsFlips && !best.failure) {
+    bestStage.flips = true;
+    best = attempt(std::move(given), bestStage);
   }
   module = std::move(best.module);
   pipeline = std::move(best.pipeline);

@@ -28,7 +28,8 @@ struct PlannedBudgets {
 };
 
 /// Attribute of an instruction: its BudgetFlips, first to a smaller budget, then to a larger one; three numbers each,
-/// an array of i64. Absent: every planned budget decides alike.
+/// an array of i64. Absent: every planned budget decides alike. While those are planned it is the instruction's number,
+/// an i64.
 inline constexpr llvm::StringLiteral flipsAttrName = "train.flips";
 
 /// Attribute of a step: its PlannedBudgets as an array of i64.

@@ -502,7 +502,9 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   const ByteUnit unit = ByteUnit::get(tables.empty() ? knownBytes : tables.front()->getLargestBytes());
   for (const FurtherEntry &entry : furtherEntries)
     text << "entry @" << entry.name << " comes with the others and needs " << unit.text(entry.smallestBytes)
-         << ": a smaller budget takes --entries=train, or --outputs=none where outputs of the file take it\n";
+         << (isExportEntry(entry.name)
+                 ? ", whatever the step needs\n"
+                 : ": a smaller budget takes --entries=train, or --outputs=none where outputs of the file take it\n");
   if (other)
     other->printText(text << "\n", tables.front()->getSeconds());
   llvm::json::OStream json(jsonText, 2);

@@ -12,14 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 using namespace llvm;
 using namespace lowtide;
-
-static int64_t sizeOf(ArrayRef<int64_t> dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
-}
 
 static double largestOf(ArrayRef<double> values) {
   double largest = 0;
@@ -396,6 +391,11 @@ static void addViewForms(Forms &forms, unsigned operand, const Numbers &of, Arra
       step.dims = dims;
       forms.push_back({step});
     }
+}
+
+int64_t lowtide::countPlaces(StringRef name, const Numbers &of) {
+  const Operation *operation = findOperation(name);
+  return operation && operation->kind == Step::Take ? countTakenPlaces(name, of) : 0;
 }
 
 static void addAxisForms(Forms &forms, const Operation &operation, unsigned operand, ArrayRef<int64_t> dims) {

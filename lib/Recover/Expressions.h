@@ -12,6 +12,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,11 @@ struct Step {
   int64_t size = 0;                            ///< of `Take`: elements of the operand
   bool numberFirst = false, keepsDims = false, turnsSecond = false;
 };
+
+/// Elements of a tensor.
+inline int64_t sizeOf(llvm::ArrayRef<int64_t> dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
+}
 
 /// What the step gives; nullopt: its operands do not fit.
 std::optional<Numbers> evaluate(const Step &step, llvm::ArrayRef<Numbers> values);

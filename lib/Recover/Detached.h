@@ -21,12 +21,6 @@ bool isDetach(const ::onnx::NodeProto &node);
 ::onnx::NodeProto makeDetach(const std::string &name, const std::string &input, const std::string &output,
                              const ::onnx::NodeProto &reader);
 
-/// Detaches what blocks of the program without gradients (`torch.no_grad`) give to the rest of it. Returns the results
-/// of blocks of which the file does not tell whether they are such, for they convert types as `autocast` does.
-std::vector<std::string> detachBlocks(::onnx::GraphProto &graph);
-/// Whether `detachBlocks` found `node` in a block without gradients.
-bool isWithoutGradient(const ::onnx::NodeProto &node);
-
 /// A step within an operation that reads a detached value (the difference within `mse_loss(q, z.detach())`) is made of
 /// what the operation reads. Where the exporter merged it with an operation of the program (`q - z`), of which it is
 /// not detached, it gets a node of its own; before `restoreDetached`.

@@ -239,6 +239,10 @@ static constexpr Row rows[] = {
      "the program computes {names} in a block of torch.autocast or torch.no_grad, and the file does not tell which: "
      "gradients flow through",
      "write .detach() where there are none, and export again"},
+    {FindingKind::BlockWithoutGradient, "block-without-gradient", Certainty::Assumed,
+     "the program computes {names} in a block of torch.no_grad or torch.autocast, and the file does not tell which: no "
+     "gradient flows through",
+     "export without torch.autocast(enabled=False) where gradients are to flow"},
     {FindingKind::DetachLost, "detach-lost", Certainty::Assumed,
      "the program detaches values, and the file does not tell which they are: gradients flow through {names}",
      "export with optimize=False"},

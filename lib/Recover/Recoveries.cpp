@@ -9,6 +9,7 @@
 
 #include "Aliases.h"
 #include "Angles.h"
+#include "BlockModes.h"
 #include "CosineBounds.h"
 #include "Detached.h"
 #include "DetachedImages.h"
@@ -213,11 +214,9 @@ static const Recovery operations[] = {
      "`Dropout` of the weights; an `Attention` node holds none",
      {},
      FindingKind::AttentionDropoutLost},
-    {finds<detachBlocks>,
-     "stack traces of code that the exporter put in place of a block with a mode",
-     "`detach` of what the blocks made",
-     {},
-     FindingKind::BlockModeUnknown},
+    {detachBlocks, "stack traces of code that the exporter put in place of a block with a mode",
+     "`detach` of what the blocks made, where parameters outside have gradients without them",
+     FindingKind::BlockWithoutGradient, FindingKind::BlockModeUnknown},
     {finds<restoreAllDetached>, "readers that name a value `detach`", "`detach`", {}, FindingKind::DetachLost},
     {restores<splitDetached>,
      "readers that name a value that was merged with a detached one",

@@ -7,6 +7,7 @@
 
 #include "RepeatedLayers.h"
 
+#include "BlockModes.h"
 #include "Detached.h"
 #include "ProgramNames.h"
 #include "Unfold.h"

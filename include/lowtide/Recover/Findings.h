@@ -95,6 +95,7 @@ enum class FindingKind : uint8_t {
   // Operations.
   AttentionDropoutLost,
   BlockModeUnknown,
+  BlockWithoutGradient,
   DetachLost,
   DetachPerhapsAlias,
   DetachedApart,

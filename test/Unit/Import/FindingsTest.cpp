@@ -99,11 +99,38 @@ TEST(Findings, BlocksThatConvertMayBeEitherMode) {
     return model;
   };
   EXPECT_THAT(keysOf(make("_to_copy.default")), ElementsAre("block-mode-unknown"));
-  // One without conversions can only be without gradients.
-  EXPECT_THAT(keysOf(make("relu.default")), IsEmpty());
   // Code below a line of the program's is that of torch.cond or scan, through which gradients flow.
   const std::string line = "File \"net.py\", line 9, in forward\n    c, z = scan(step, start, h)\n  ";
   EXPECT_THAT(keysOf(make("_to_copy.default", line)), IsEmpty());
+}
+
+TEST(Findings, BlocksThatParametersNeedAreTakenForAutocast) {
+  // autocast(enabled=False) converts nothing, and leaves the same notes as no_grad.
+  auto make = [](const std::string &block, const std::string &loss, int inBlock) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}, float[4] v = {4, 3, 2, 1}> {
+        h = Mul(x, w)
+        )" + block + R"(
+        y = )" + loss + R"(
+      })");
+    setSignature(model, {"w", "v"}, "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "h", 1, "mul.Tensor", "%x, %p_w");
+    for (int node = 1; node <= inBlock; ++node) {
+      setOperation(model, node, model.graph().node(node).output(0), 1, "op.default", "%h,");
+      setNote(model, node, "pkg.torch.onnx.stack_trace", "File \"<eval_with_key>.7\", line 3, in forward");
+    }
+    return keysOf(model);
+  };
+  // All that w reaches passes the block; so does a layer of the block's own, of what the network made.
+  EXPECT_THAT(make("z = Relu(h)", "Mul(z, v)", 1), ElementsAre("block-mode-unknown"));
+  EXPECT_THAT(make("z = Mul(h, v)", "Add(h, z)", 1), ElementsAre("block-mode-unknown"));
+  // A target of what is trained elsewhere, a teacher's of the batch: no gradient, which is said.
+  EXPECT_THAT(make("z = Relu(h) u = Mul(h, v)", "Sub(u, z)", 1), ElementsAre("block-without-gradient"));
+  EXPECT_THAT(make("z = Mul(x, v)", "Sub(h, z)", 1), ElementsAre("block-without-gradient"));
+  // Nothing depends on the mode where no parameter's gradient would pass.
+  EXPECT_THAT(make("z = Relu(x) u = Mul(h, v)", "Sub(u, z)", 1), IsEmpty());
+  EXPECT_THAT(make("c = Sign(h) z = Relu(c) u = Mul(h, v)", "Sub(u, z)", 2), IsEmpty());
 }
 
 TEST(Findings, CheckpointsLackBuffers) {

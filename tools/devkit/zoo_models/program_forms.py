@@ -234,6 +234,10 @@ programs("type", [
     ("weights-in-bfloat", lambda: dict(w=weight(4, 5)), ROWS, lambda m, x: F.linear(x.bfloat16(), m.w.bfloat16()).float()),
     ("norm-in-float", lambda: dict(a=nn.Linear(5, 4), w=weight(4)), ROWS, lambda m, x: (lambda h: m.w * (h * torch.rsqrt(h.float().pow(2).mean(-1, keepdim=True) + 1e-6)).type_as(h))(m.a(x))),
     ("autocast", LINEAR, ROWS, lambda m, x: autocast(m, x)),
+    ("autocast-off", LINEAR, ROWS, lambda m, x: without_autocast(lambda h: h.cos() * h + 1, m.a(x))),
+    ("autocast-off-norm", lambda: dict(a=nn.Linear(5, 4), w=weight(4)), ROWS, lambda m, x: (lambda h: h + without_autocast(lambda h: m.w * h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6), h))(m.a(x))),
+    ("autocast-off-loss", LINEAR, dict(x=(6, 5), y=lambda: labels(4, 6)), lambda m, x, y: without_autocast(lambda h: F.cross_entropy(h.float(), y), m.a(x))),
+    ("autocast-off-factor", LINEAR, ROWS, lambda m, x: (lambda h: without_autocast(lambda h: h.softmax(-1), h) * h)(m.a(x))),
     ("double-loss", LINEAR, ROWS, lambda m, x: m.a(x).double().softmax(-1).log().float().mean()),
     ("whole-scale", LINEAR, dict(x=ROWS, n=lambda: labels(5, 6, 1) + 1), lambda m, x, n: m.a(x) / n + m.a(x) * n.int() + n.float().sqrt() + m.a(x).mul(n > 2)),
     ("masks", LINEAR, dict(x=ROWS, b=lambda: booleans(6, 4)), lambda m, x, b: m.a(x) * b + m.a(x).masked_fill(~b, 0.5) + torch.where(b, m.a(x), torch.tensor(2.0)) + b.float().mean() + (m.a(x) * b.double()).float()),
@@ -241,6 +245,12 @@ programs("type", [
     ("selected-rows", LINEAR, dict(x=ROWS, b=lambda: torch.tensor([True, False, True, True, False, True])), lambda m, x, b: m.a(x)[b]),
     ("selected-elements", LINEAR, dict(x=ROWS, b=lambda: booleans(6, 4)), lambda m, x, b: torch.masked_select(m.a(x), b)),
 ])  # fmt: skip
+
+
+def without_autocast(function, h):
+    """`function` in a block that leaves types alone."""
+    with torch.autocast("cpu", enabled=False):
+        return function(h)
 
 
 def autocast(m, x):

@@ -153,7 +153,7 @@ static constexpr Row rows[] = {
     {FindingKind::ParametersViewed, "parameters-viewed", Certainty::Inferred,
      "parameters are in the file in the shape and order in which the program views, permutes or joins them, and their "
      "own is not; they are trained alike, and saved so: {names}",
-     "export with optimize=False to have their own shape"},
+     "export with optimize=False to have their own shape, which adafactor and muon go by"},
     {FindingKind::DimensionsExchanged, "dimensions-exchanged", Certainty::Assumed,
      "parameters are in the file with two of their dimensions exchanged, and nothing says which; they are taken to be "
      "the last two, which a product reads so: {names}",

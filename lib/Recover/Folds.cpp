@@ -229,6 +229,12 @@ bool lowtide::areDisjointPieces(const ModelView &file, ArrayRef<const TensorFact
   return true;
 }
 
+/// Whether the program's own operation made the tensor and left its elements in their order: a view, be it in the shape
+/// that the parameter has.
+static bool keepsOrder(StringRef name) {
+  return movesElements(name) && operationName(name) != "val" && !turnsDimensions(name);
+}
+
 void lowtide::describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info) {
   ArrayRef<int64_t> dims = info.dims;
   if (isGathered(facts)) {
@@ -265,7 +271,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
   // Without a note, the operation tells: a linear layer's weight is stored transposed.
   // What is looked up row by row was not: the exporter permuted dimensions into the order that they had.
   bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature) && !isConversion(facts.tensor->name()) &&
-                    llvm::none_of(facts.uses, [](const InitializerUse &use) {
+                    !keepsOrder(facts.tensor->name()) && llvm::none_of(facts.uses, [](const InitializerUse &use) {
                       return use.operand == 0 && StringRef(use.node->op_type()).starts_with("Gather");
                     });
   if (facts.foldedFrom.empty() && !facts.uses.empty())

@@ -215,3 +215,21 @@ TEST(Operands, PairsOfTwoParametersAreReported) {
   EXPECT_THAT(joined, Not(HasSubstr("was folded from several parameters")));
   EXPECT_THAT(joined, HasSubstr("they are trained alike, and saved so: u, v"));
 }
+
+TEST(Operands, WhatWasViewedInItsOwnShapeIsNotTurned) {
+  // `w.reshape(2, 3)` of a matrix of that shape: the exporter notes nothing but the parameter.
+  auto turns = [](const std::string &name) {
+    ModelProto model = parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,3] x) => (float[2,3] y) "
+                                  "<float[2,3] " +
+                                  name + " = {1, 2, 3, 4, 5, 6}> { y = Add(x, " + name + ") }");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, name, "['w']");
+    Classified result = classify(model);
+    const InitializerInfo *info = result.find("w");
+    return info ? int(!info->transposed.empty()) : -1;
+  };
+  for (const char *name : {"view", "reshape_1", "squeeze", "unsqueeze_2", "expand", "clone"})
+    EXPECT_EQ(turns(name), 0) << name;
+  for (const char *name : {"t", "permute_3"})
+    EXPECT_EQ(turns(name), 1) << name;
+}

@@ -4,6 +4,7 @@
 
 #include "lowtide-rt/StepNames.h"
 #include "runtime/Verify.h"
+#include "runtime/data/Conversion.h"
 
 #include <algorithm>
 #include <cstring>
@@ -66,6 +67,25 @@ const plan::ParameterSource *findSource(const plan::Plan &plan, const std::strin
     if (source.name() == name)
       return &source;
   return nullptr;
+}
+
+const plan::ParameterSource *findLayout(const plan::Plan &plan, std::span<const Tensor> persistent,
+                                        const plan::Binding &binding) {
+  if (const plan::ParameterSource *own = findSource(plan, binding.name()))
+    return own;
+  const size_t dot = binding.name().rfind('.');
+  if (binding.kind() != plan::Binding::STATE || !isFloat(binding.dtype()) || dot == std::string::npos)
+    return nullptr;
+  const std::string parameter = binding.name().substr(0, dot);
+  const plan::ParameterSource *source = findSource(plan, parameter);
+  auto found = std::find_if(persistent.begin(), persistent.end(),
+                            [&](const Tensor &tensor) { return tensor.binding->name() == parameter; });
+  if (!source || found == persistent.end())
+    return nullptr;
+  const auto &dims = found->binding->dims();
+  const bool fits = std::equal(binding.dims().begin(), binding.dims().end(), dims.begin(), dims.end(),
+                               [](int64_t own, int64_t of) { return own == of || own == 1; });
+  return fits ? source : nullptr;
 }
 
 /// Elements of a shape; nothing where it has none.

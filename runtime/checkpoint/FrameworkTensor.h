@@ -14,6 +14,12 @@ namespace lowtide::rt {
 /// The source of a parameter or buffer, or null if it has none (optimizer state).
 const plan::ParameterSource *findSource(const plan::Plan &plan, const std::string &name);
 
+/// Whose layout a checkpoint gives a tensor: that of its own source, or of an optimizer's state, as `NAME.exp_avg`,
+/// that of the parameter among `persistent`; null: as it is stored. What sums over a dimension of the parameter has one
+/// in its place. Codes lie block by block, as they are stored.
+const plan::ParameterSource *findLayout(const plan::Plan &plan, std::span<const Tensor> persistent,
+                                        const plan::Binding &binding);
+
 /// Shape of a stored tensor in the exporting framework: before ParameterSource.permutation was applied, and without
 /// dimensions of one that an exporter added. `source` may be null.
 std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::ParameterSource *source);

@@ -72,12 +72,12 @@ std::optional<Refusal> checkManifest(const std::string &checkpoint) {
     return Refusal{why, json.takeStatus()};
   if (!json->is_object() || !json->contains("format") || !(*json)["format"].is_number_integer())
     return Refusal{Unloadable::Damaged, badInput("is not a manifest", path)};
-  if ((*json)["format"] != checkpointFormat)
-    return Refusal{
-        Unloadable::NewerFormat,
-        {StatusCode::Unsupported,
-         "checkpoint format " + (*json)["format"].dump() + "; this runtime reads " + std::to_string(checkpointFormat),
-         path}};
+  if ((*json)["format"] < 1 || (*json)["format"] > checkpointFormat)
+    return Refusal{Unloadable::NewerFormat,
+                   {StatusCode::Unsupported,
+                    "checkpoint format " + (*json)["format"].dump() + "; this runtime reads 1 to " +
+                        std::to_string(checkpointFormat),
+                    path}};
   for (const char *name : listFiles()) {
     std::string stated = statedDigest(*json, name);
     if (stated.empty() && isOptional(name))
@@ -95,6 +95,12 @@ std::optional<Refusal> checkManifest(const std::string &checkpoint) {
                      badInput("damaged: its digest does not match the manifest", checkpoint + "/" + name)};
   }
   return std::nullopt;
+}
+
+int manifestFormat(const std::string &checkpoint) {
+  Unloadable why;
+  Expected<nlohmann::json> json = readManifest(checkpoint, why);
+  return json && json->is_object() ? json->value("format", checkpointFormat) : checkpointFormat;
 }
 
 Status writeManifest(const std::string &checkpoint) {

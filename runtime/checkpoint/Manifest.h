@@ -13,7 +13,9 @@
 
 namespace lowtide::rt {
 
-inline constexpr int checkpointFormat = 1;
+inline constexpr int checkpointFormat = 2;
+/// The first whose optimizer state has the layout of parameters, not that in which it is stored.
+inline constexpr int layoutFormat = 2;
 inline constexpr const char *manifestName = "MANIFEST.json";
 /// What a manifest lists: parameters and buffers, optimizer state, state of the run.
 inline constexpr const char *checkpointFiles[] = {"params.safetensors", "optimizer.safetensors", "state.json"};
@@ -39,6 +41,8 @@ struct Refusal {
 
 /// Whether the files are those that were written; nothing: they are.
 std::optional<Refusal> checkManifest(const std::string &checkpoint);
+/// The format that it states; the current one where it states none.
+int manifestFormat(const std::string &checkpoint);
 /// Writes it for the files, which are there.
 Status writeManifest(const std::string &checkpoint);
 /// Whether two manifests state the same bytes of parameters, buffers and optimizer state.

@@ -23,10 +23,11 @@ int fileOf(const Session &session, const Tensor &tensor) {
 
 Status writeTensorFiles(const Session &session, int64_t steps, const std::string &checkpoint) {
   std::vector<SafetensorsEntry> entries[2];
-  for (const Tensor &tensor : session.persistent())
+  const std::vector<Tensor> tensors = session.persistent();
+  for (const Tensor &tensor : tensors)
     if (tensor.binding->kind() != plan::Binding::CONSTANT) {
       SafetensorsEntry entry =
-          frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name()));
+          frameworkEntry(tensor.binding->name(), tensor, findLayout(session.plan(), tensors, *tensor.binding));
       entry.write = [&session, tensor, write = std::move(entry.write)](const SafetensorsEntry::Sink &sink) -> Status {
         LOWTIDE_TRY(write(sink));
         return session.leave(tensor);
@@ -47,6 +48,7 @@ Status writeTensorFiles(const Session &session, int64_t steps, const std::string
 Expected<TensorFiles> TensorFiles::open(const std::string &checkpoint) {
   TensorFiles files;
   files.checkpoint_ = checkpoint;
+  files.holdsStateAsStored_ = manifestFormat(checkpoint) < layoutFormat;
   for (int i = 0; i < 2; ++i) {
     Expected<std::map<std::string, HostArray>> arrays = readSafetensors(checkpoint + "/" + checkpointFiles[i]);
     if (!arrays)
@@ -62,6 +64,12 @@ const HostArray *TensorFiles::find(const Session &session, const Tensor &tensor)
   return found == arrays.end() ? nullptr : &found->second;
 }
 
+const plan::ParameterSource *TensorFiles::layoutOf(const Session &session, std::span<const Tensor> tensors,
+                                                   const Tensor &tensor) const {
+  return holdsStateAsStored_ ? findSource(session.plan(), tensor.binding->name())
+                             : findLayout(session.plan(), tensors, *tensor.binding);
+}
+
 std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherModel) const {
   auto refuse = [&](Unloadable why, int file, std::string words) {
     const StatusCode code = why == Unloadable::NotFinite ? StatusCode::NonFinite : StatusCode::BadInput;
@@ -69,7 +77,8 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
   };
   std::map<std::string, bool> known;
   std::optional<Refusal> notFinite;
-  for (const Tensor &tensor : session.persistent()) {
+  const std::vector<Tensor> tensors = session.persistent();
+  for (const Tensor &tensor : tensors) {
     const plan::Binding &binding = *tensor.binding;
     const bool isConstant = binding.kind() == plan::Binding::CONSTANT;
     const std::string name = "tensor '" + printable(binding.name()) + "'";
@@ -82,7 +91,7 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
       return refuse(Unloadable::OtherModel, file,
                     "has no " + name + ": it is of another model" + (file ? " or optimizer" : ""));
     }
-    const plan::ParameterSource *source = findSource(session.plan(), binding.name());
+    const plan::ParameterSource *source = layoutOf(session, tensors, tensor);
     const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
     std::vector<int64_t> dims = coded ? codedDims(*source) : originalDims(binding, source);
     const plan::DType dtype = coded ? plan::F32 : binding.dtype();
@@ -114,9 +123,10 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
 
 Status TensorFiles::restore(Session &session) const {
   LOWTIDE_TRY(session.download());
-  for (const Tensor &tensor : session.persistent())
+  const std::vector<Tensor> tensors = session.persistent();
+  for (const Tensor &tensor : tensors)
     if (const HostArray *array = find(session, tensor)) {
-      const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
+      const plan::ParameterSource *source = layoutOf(session, tensors, tensor);
       const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
       LOWTIDE_TRY(coded ? rt::restore(*array, *coded, *source) : rt::restore(*array, tensor, source));
       LOWTIDE_TRY(session.leave(tensor));

@@ -7,6 +7,7 @@
 #include "runtime/data/HostArray.h"
 
 #include <map>
+#include <span>
 #include <vector>
 
 namespace lowtide::rt {
@@ -29,9 +30,12 @@ public:
 
 private:
   const HostArray *find(const Session &session, const Tensor &tensor) const;
+  const plan::ParameterSource *layoutOf(const Session &session, std::span<const Tensor> tensors,
+                                        const Tensor &tensor) const;
 
   std::string checkpoint_;
   std::map<std::string, HostArray> arrays_[2]; ///< parallel to checkpointFiles
+  bool holdsStateAsStored_ = false;            ///< not in the layout of the parameters: of an older format
 };
 
 } // namespace lowtide::rt

@@ -43,7 +43,7 @@ def is_sound(checkpoint):
     """By the manifest alone, as docs/artifact.md states it."""
     try:
         manifest = json.loads((checkpoint / "MANIFEST.json").read_text())
-        return manifest["format"] == 1 and all(manifest["files"][name]["sha256"] == digest(checkpoint / name) for name in FILES)
+        return manifest["format"] == 2 and all(manifest["files"][name]["sha256"] == digest(checkpoint / name) for name in FILES)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -252,7 +252,7 @@ class Folder:
     def later_format(self):
         manifest = self.dice.choice(sorted(self.path.glob("step-*/MANIFEST.json")))
         text = manifest.read_text()
-        manifest.write_text(text.replace('"format": 1', '"format": 2'))
+        manifest.write_text(text.replace('"format": 2', '"format": 3'))
         self.settle(self.tools.run, *self.tools.go_on(self.path)[:: self.dice.choice([1, 2])], self.dice.choice(["-q", "--entry=eval"]))
         manifest.write_text(text)
 

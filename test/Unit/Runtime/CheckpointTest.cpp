@@ -180,9 +180,9 @@ TEST(Checkpoint, SaysWhyNoneIsLoaded) {
   std::unique_ptr<Session> reader = bound();
   const std::string manifest = directory + "/step-00000002/MANIFEST.json", text = readFile(manifest);
   std::string later = text;
-  later.replace(later.find("\"format\": 1"), 11, "\"format\": 2");
+  later.replace(later.find("\"format\": 2"), 11, "\"format\": 3");
   writeText(manifest, later);
-  refused(*reader, StatusCode::Unsupported, {"checkpoint format 2; this runtime reads 1", "--resume="});
+  refused(*reader, StatusCode::Unsupported, {"checkpoint format 3; this runtime reads 1 to 2", "--resume="});
   writeText(manifest, R"({"format": 1, "files": {"params.safetensors": {"sha256": 7}, "state.json": []}})");
   auto loaded = loadCheckpoint(*reader, directory, false);
   ASSERT_TRUE(loaded) << loaded.status().str();

@@ -19,6 +19,8 @@ using namespace lowtide;
 
 /// Tensors that a note names.
 static constexpr unsigned maxNamed = 4;
+/// What the name of a state that completes its parameter has after the parameter's (the codecs of Layouts.td).
+static constexpr llvm::StringLiteral masterSuffix = ".low_half";
 
 void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
@@ -218,19 +220,37 @@ static bool hasWideParameters(func::FuncOp step) {
   return 2 * wideBytes > bytes;
 }
 
-/// Bytes that optimizer state in f32 would save in a codec.
-static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
-  uint64_t saved = 0;
+/// Whether `name` is of what an update keeps of a parameter: none of its average, and no half of a master.
+static bool isMoment(StringRef name) { return !name.ends_with(train::averageSuffix) && !name.ends_with(masterSuffix); }
+
+/// Bytes that the moments of a step would save in a codec, which leaves in f32 what it does not take; less than none
+/// where they are in fewer bits now. Groups that have a codec of their own keep it.
+static int64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
+  int64_t saved = 0;
   const train::BindingIndex index(step);
+  auto findParameter = [&](StringRef name) { return index.findArg<train::ParamAttr>(name); };
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
     auto type = cast<RankedTensorType>(arg.getType());
-    if (!codec || !state || getSpace(type) != Space::Device || !type.getElementType().isF32() ||
-        !codec->takes(type.getNumElements()))
+    if (!codec || !state || !isMoment(state.getName().getValue()) || getSpace(type) != Space::Device ||
+        type.getElementType().isF64())
       continue;
-    std::optional<unsigned> parameter = index.findArg<train::ParamAttr>(state.getName().getValue().rsplit('.').first);
-    if (parameter && cast<RankedTensorType>(step.getArgument(*parameter).getType()).getShape() == type.getShape())
-      saved += getTensorBytes(type).value_or(0) - codec->countBytes(type.getNumElements());
+    const StringRef owner = state.getName().getValue().rsplit('.').first;
+    std::optional<unsigned> parameter = findParameter(owner);
+    // What a codec stores of a tensor besides is named after that: `w.exp_avg.scale`.
+    const bool isPart = !parameter;
+    if (isPart)
+      parameter = findParameter(owner.rsplit('.').first);
+    if (!parameter)
+      continue;
+    auto group = step.getArgAttrOfType<StringAttr>(*parameter, train::groupAttrName);
+    const bool hasShape = cast<RankedTensorType>(step.getArgument(*parameter).getType()).getShape() == type.getShape();
+    if ((group && group.getValue().contains("moments=")) || (!isPart && !hasShape))
+      continue;
+    const int64_t elements = type.getNumElements();
+    saved += int64_t(getTensorBytes(type).value_or(0));
+    if (!isPart)
+      saved -= codec->takes(elements) ? int64_t(codec->countBytes(elements)) : 4 * elements;
   }
   return saved;
 }
@@ -279,9 +299,10 @@ static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
 }
 
 /// Says which budget would do, and what would let a smaller one do. `isTransient`: activations stand in the way, not
-/// what is there all the time. Leaves the same as figures on the module.
+/// what is there all the time. `isPart`: of a budget that was a part of the step, which is another one with other
+/// state. Leaves the same as figures on the module.
 static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const StaticBytes &statics, bool isTransient,
-                         RefusedBudget refused) {
+                         RefusedBudget refused, bool isPart) {
   if (const uint64_t unplanned = getUnplannedBytes(step->getParentOfType<ModuleOp>()))
     refused.largestBytes = unplanned;
   error.attachNote() << "the smallest plan found needs " << formatExact(refused.smallestBytes)
@@ -321,20 +342,23 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);
-    const uint64_t saved = countSavings(step, codec);
-    if (!saved || refused.smallestBytes - saved > refused.budgetBytes)
+    const int64_t saved = countSavings(step, codec);
+    if (saved <= 0 || refused.smallestBytes - uint64_t(saved) > refused.budgetBytes)
       continue;
     advice.push_back("--moments=" + name.str());
-    error.attachNote() << "with " << advice.back() << " it may fit: optimizer state takes " << formatBytes(saved)
-                       << " less, which leaves about " << formatBytes(refused.smallestBytes - saved) << " ("
-                       << train::describe(codec->exactness) << ")";
+    Diagnostic &fitting = error.attachNote();
+    fitting << "with " << advice.back();
+    if (isPart)
+      fitting << " and --device-budget=" << refused.budgetBytes;
+    fitting << " it may fit: optimizer state takes " << formatBytes(uint64_t(saved)) << " less, which leaves about "
+            << formatBytes(refused.smallestBytes - uint64_t(saved)) << " (" << train::describe(codec->exactness) << ")";
     break;
   }
   setRefusedBudget(step->getParentOfType<ModuleOp>(), refused);
 }
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
-                                     const StaticBytes &statics, uint64_t reserveBytes) {
+                                     const StaticBytes &statics, uint64_t reserveBytes, bool isPart) {
   // Entries share tensors by their names.
   llvm::MapVector<StringAttr, uint64_t> tensors;
   uint64_t least = 0, largest = 0;
@@ -363,7 +387,8 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
       entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
   noteRemedies(error, most.step, statics, /*isTransient=*/false,
                {budgetBytes, statics.sum() + most.getSmallestBytes() + reserveBytes, statics.sum() + least,
-                statics.sum() + largest + reserveBytes});
+                statics.sum() + largest + reserveBytes},
+               isPart);
   return failure();
 }
 
@@ -394,6 +419,7 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
     if (entry.smallestStagingBytes)
       note << "; copies pass through " << formatBytes(entry.smallestStagingBytes) << " more";
   }
-  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, {room.sum(), smallestBytes, least, largestBytes});
+  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, {room.sum(), smallestBytes, least, largestBytes},
+               room.isPart);
   return failure();
 }

@@ -58,6 +58,7 @@ struct BudgetRoom {
   uint64_t transientBytes;
   StaticBytes statics;
   uint64_t reserveBytes;
+  bool isPart = false; ///< asked for as a part of what the step takes without it
 
   uint64_t sum() const { return transientBytes + statics.sum(); }
   /// Of the transient arena what a schedule may use.
@@ -68,8 +69,8 @@ struct BudgetRoom {
 /// with the entry afterwards.
 mlir::LogicalResult refuseBudget(PosedEntry &entry, const BudgetRoom &room, llvm::StringRef strategy,
                                  FactsTable &facts);
-/// Refuses a budget that what lies outside the transient arena exceeds; `reserveBytes` as in BudgetRoom.
+/// Refuses a budget that what lies outside the transient arena exceeds; `reserveBytes` and `isPart` as in BudgetRoom.
 mlir::LogicalResult refuseStatics(mlir::ModuleOp module, llvm::ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
-                                  const StaticBytes &statics, uint64_t reserveBytes);
+                                  const StaticBytes &statics, uint64_t reserveBytes, bool isPart);
 
 } // namespace lowtide

@@ -524,10 +524,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (!rooms.empty())
       shareStaging(entries, 0);
     EntryStaging::setSmallest(entries);
-    return refuseStatics(getOperation(), entries, bytes, statics, reserve + snapshotBytes);
+    return refuseStatics(getOperation(), entries, bytes, statics, reserve + snapshotBytes, budget.fraction >= 0);
   }
   getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
-  const BudgetRoom room{bytes - statics.sum(), statics, reserve + snapshotBytes};
+  const BudgetRoom room{bytes - statics.sum(), statics, reserve + snapshotBytes, budget.fraction >= 0};
   if (!rooms.empty())
     shareStaging(entries, room.getUsableBytes());
   std::vector<solve::PackedPlan> plans;
@@ -561,8 +561,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     // Less than nothing cannot be asked of the instructions.
     if (*beyond && !room.getUsableBytes()) {
       EntryStaging::setSmallest(entries);
-      return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, rematStrategy,
-                          facts.getTable());
+      return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond, room.isPart},
+                          rematStrategy, facts.getTable());
     }
   }
   // One has less to pass through, another a smaller arena: then what all pass through counts for each.

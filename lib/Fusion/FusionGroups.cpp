@@ -153,13 +153,15 @@ void FusionGroups::findUpdates() {
   DenseMap<Attribute, Value> updated;
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     if (auto binding = step.getResultAttrOfType<BindingInterface>(i, bindingAttrName))
-      if (isUpdated(binding.getBindingKind()))
+      if (isUpdated(binding.getBindingKind())) {
         updated[binding] = value;
+        updates.insert(StepStorage::getRoot(value).getDefiningOp());
+      }
   BlockPlaces places(block);
   auto comesBefore = [&](Operation *reader, Operation *update) {
     return reader != update && reader->getBlock() == &block && places.isBefore(reader, update);
   };
-  SmallVector<std::pair<Operation *, SmallVector<Operation *>>> updates;
+  SmallVector<std::pair<Operation *, SmallVector<Operation *>>> updatesOfRead;
   for (BlockArgument argument : block.getArguments()) {
     Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName);
     Operation *update = binding && updated.count(binding) ? updated[binding].getDefiningOp() : nullptr;
@@ -176,10 +178,10 @@ void FusionGroups::findUpdates() {
           return own == last || places.isBefore(own, last);
         }))
       places.moveAfter(update, last);
-    updates.emplace_back(update, std::move(readers));
+    updatesOfRead.emplace_back(update, std::move(readers));
   }
   // Once none moves any more: a reader may be an update itself.
-  for (const auto &[update, readers] : updates)
+  for (const auto &[update, readers] : updatesOfRead)
     for (Operation *reader : readers)
       if (comesBefore(reader, update))
         updatesAfter[reader].push_back(update);
@@ -476,9 +478,10 @@ void FusionGroups::joinSiblingReductions() {
     readers.erase(llvm::unique(readers), readers.end());
     // Sums over columns have to wait for all the matrices that they read: those of one matrix belong together, those
     // that share a number or a row do not.
+    Operation *maker = value.getDefiningOp();
+    const bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>();
     auto sharesMemory = [&](const FusionDomain &domain) {
-      Operation *maker = value.getDefiningOp();
-      const bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>(), isParallel = isParallelEnough(domain);
+      const bool isParallel = isParallelEnough(domain);
       // A few numbers' sum joins whatever else is reduced to one number.
       const bool isSmall = isParallel && domain.reduced.size() == domain.extents.size();
       if (dropUnits(value) == domain.extents && !isConstant && !isSmall)
@@ -486,8 +489,14 @@ void FusionGroups::joinSiblingReductions() {
       return !wholes && isParallel &&
              llvm::is_contained(domain.reduced, static_cast<int64_t>(domain.extents.size()) - 1);
     };
+    // Updates that share no more than a learning rate or a constant would keep two gradients alive.
+    const bool isFew = isConstant || dropUnits(value).empty();
+    auto updatesAny = [&](unsigned node) {
+      return llvm::any_of(nodes[node].ops, [&](Operation *op) { return updates.contains(op); });
+    };
     for (unsigned i = 1; i < readers.size(); ++i)
-      if (nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty() &&
+      if (!(isFew && updatesAny(readers[i - 1]) && updatesAny(readers[i])) &&
+          nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty() &&
           sharesMemory(nodes[readers[i]].domain))
         tryJoin(readers[i - 1], readers[i]);
   };

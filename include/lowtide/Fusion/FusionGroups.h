@@ -107,6 +107,8 @@ private:
   /// Of the function around the block, if there is one.
   std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
+  /// Ops whose results are what a parameter or state becomes.
+  llvm::SmallPtrSet<mlir::Operation *, 16> updates;
   /// For each reader of a value that the step updates: the ops that update it.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesAfter;
   /// For each root that was asked for: its readers, without some of those that are known to be in the forward pass.

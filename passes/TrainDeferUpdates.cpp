@@ -17,6 +17,7 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Storage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
@@ -207,7 +208,7 @@ LogicalResult Updates::find() {
     if (made.contains(value) && isa_and_nonnull<train::ParamAttr, train::StateAttr>(binding)) {
       replaced.push_back({bound.at(binding), unsigned(i)});
       arguments.insert(bound.at(binding));
-      if (auto commit = value.getDefiningOp<train::CommitOp>())
+      if (auto commit = StepStorage::getRoot(value).getDefiningOp<train::CommitOp>())
         finite = commit.getFinite();
     } else if (isa_and_nonnull<train::ParamAttr>(binding)) {
       InFlightDiagnostic error = step.emitError("unsupported: the update of '")
@@ -271,12 +272,18 @@ Value Updates::write(Value value, OpBuilder &builder, IRMapping &mapping) {
 
 Value Updates::write(const Replaced &each, OpBuilder &builder, IRMapping &mapping, Value flag) {
   Value value = step.getBody().front().getTerminator()->getOperand(each.result);
-  auto commit = value.getDefiningOp<train::CommitOp>();
-  Value updated = write(value, builder, mapping);
-  if (commit && commit.getFinite() == finite && commit.getOld() == each.argument)
-    return updated;
-  Value old = mapping.lookup(each.argument);
-  return train::CommitOp::create(builder, value.getLoc(), old.getType(), flag, updated, old);
+  auto commit = StepStorage::getRoot(value).getDefiningOp<train::CommitOp>();
+  if (commit && commit.getFinite() == finite && StepStorage::getRoot(commit.getOld()) == each.argument)
+    return write(value, builder, mapping);
+  // In the shape in which it is updated, so that it becomes part of that kernel.
+  value = StepStorage::getRoot(value);
+  Value updated = write(value, builder, mapping), old = mapping.lookup(each.argument);
+  auto viewAs = [&](Value from, Value like) {
+    return nn::regroup(nn::Expr(builder, value.getLoc(), from), cast<RankedTensorType>(like.getType()).getShape())
+        .get();
+  };
+  Value kept = train::CommitOp::create(builder, value.getLoc(), updated.getType(), flag, updated, viewAs(old, updated));
+  return viewAs(kept, old);
 }
 
 namespace {

@@ -25,6 +25,7 @@
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Support/Failure.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -58,6 +59,24 @@ static bool isElementwise(train::OptimizerInterface update) {
 
 static Value viewAs(OpBuilder &builder, Value value, ArrayRef<int64_t> shape) {
   return nn::regroup(nn::Expr(builder, value.getLoc(), value), shape);
+}
+
+/// A codec that stores each element alone, of one direction or the other; null: `op` is none.
+static Operation *asElementCodec(Operation *op) {
+  auto codec = dyn_cast_or_null<train::CodecInterface>(op);
+  return codec && codec.getCodec().block == 0 ? op : nullptr;
+}
+
+/// The same of its operands in another shape, which the results have then; `views` holds those that are known. Scalars
+/// stay.
+static Operation *cloneAs(OpBuilder &builder, Operation *codec, ArrayRef<int64_t> shape, IRMapping views = {}) {
+  for (Value operand : codec->getOperands())
+    if (getType(operand).getRank() && !views.contains(operand))
+      views.map(operand, viewAs(builder, operand, shape));
+  Operation *made = builder.clone(*codec, views);
+  for (OpResult result : made->getResults())
+    result.setType(getType(result).clone(shape));
+  return made;
 }
 
 namespace {
@@ -200,9 +219,13 @@ void StateLayout::store(const CodecInfo &codec, Tally &tally) {
     const auto number = static_cast<size_t>(llvm::find(update->getOperands(), kept.argument) - update->operand_begin());
     operands[number] = train::buildDecode(builder, loc, codec, parts, kept.nonNegative);
   }
+  // A parameter that is stored in parts is put together, and taken apart, in this shape.
+  const bool isTurned = seen != ArrayRef(shape);
   for (Value &operand : operands)
-    if (getType(operand).getNumElements() == elements && getType(operand).getRank())
-      operand = viewAs(builder, operand, seen);
+    if (getType(operand).getNumElements() == elements && getType(operand).getRank()) {
+      Operation *decode = isTurned ? asElementCodec(operand.getDefiningOp()) : nullptr;
+      operand = decode ? cloneAs(builder, decode, seen)->getResult(0) : viewAs(builder, operand, seen);
+    }
   Operation *updated = builder.clone(*update);
   updated->setOperands(operands);
   SmallVector<Value> results;
@@ -241,6 +264,22 @@ void StateLayout::store(const CodecInfo &codec, Tally &tally) {
       kept.commit->erase();
   }
   Value parameter = update->getResult(0);
+  for (Operation *user : llvm::make_early_inc_range(parameter.getUsers()))
+    if (Operation *encode = isTurned ? asElementCodec(user) : nullptr) {
+      OpBuilder at(encode);
+      IRMapping views;
+      views.map(parameter, results.front());
+      Operation *made = cloneAs(at, encode, seen, views);
+      for (auto [part, value] : llvm::zip_equal(encode->getResults(), made->getResults())) {
+        for (Operation *reader : llvm::make_early_inc_range(part.getUsers()))
+          if (auto as = dyn_cast<train::CommitOp>(reader); as && as.getUpdated() == part) {
+            growth.replace(as.getResult(), commit(as, value, as.getOld()));
+            as.erase();
+          }
+        growth.replace(part, viewAs(at, value, getType(part).getShape()));
+      }
+      encode->erase();
+    }
   auto whenFinite = parameter.hasOneUse() ? dyn_cast<train::CommitOp>(*parameter.user_begin()) : train::CommitOp();
   if (whenFinite && whenFinite.getUpdated() == parameter) {
     whenFinite.getResult().replaceAllUsesWith(commit(whenFinite, results.front(), whenFinite.getOld()));
@@ -249,7 +288,10 @@ void StateLayout::store(const CodecInfo &codec, Tally &tally) {
   for (auto [result, value] : llvm::zip_equal(update->getResults(), results))
     if (!result.use_empty())
       result.replaceAllUsesWith(viewAs(builder, value, getType(result).getShape()));
+  Operation *decode = asElementCodec(whole.param.getDefiningOp());
   update->erase();
+  if (decode && decode->use_empty())
+    decode->erase();
 }
 
 namespace {

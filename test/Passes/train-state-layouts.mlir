@@ -123,3 +123,14 @@ func.func @half(%half: tensor<8xbf16> {train.binding = #train.param<"half">}, %g
   %p, %m1 = train.momentum %half gradient %g lr %lr step %step state %m {dampening = 0.0, lr_scale = 1.0, momentum = 0.9, nesterov = 0.0, weight_decay = 0.0} : tensor<8xbf16>, tensor<f32>, tensor<i64>
   return %p, %m1 : tensor<8xbf16>, tensor<8xf32>
 }
+
+// Halves of a master are put together and taken apart in the shape of blocks, where the update is, so that all of it is one
+// kernel; so is what is rounded by chance.
+// RUN: lowtide-opt %S/Inputs/blocked-masters.mlir --train-state-layouts='moments=int8 master=split' 2>/dev/null | FileCheck %s --check-prefix=BLOCKS
+// BLOCKS-LABEL: func.func @train(
+// BLOCKS-NOT: train.decode_split {{.*}}tensor<64x80xf32>
+// BLOCKS: train.decode_split %{{.*}}, %{{.*}} : (tensor<20x256xbf16>, tensor<20x256xi16>) -> tensor<20x256xf32>
+// BLOCKS: %[[NEW:[^:,]*]], %{{.*}} = train.momentum {{.*}} : tensor<20x256xf32>
+// BLOCKS: %[[PARTS:.*]]:2 = train.encode_split %[[NEW]] : (tensor<20x256xf32>) -> (tensor<20x256xbf16>, tensor<20x256xi16>)
+// BLOCKS-DAG: train.commit %[[PARTS]]#0 {{.*}} tensor<20x256xbf16>
+// BLOCKS-DAG: train.commit %[[PARTS]]#1 {{.*}} tensor<20x256xi16>

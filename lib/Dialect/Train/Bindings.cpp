@@ -92,6 +92,11 @@ void train::SignatureGrowth::appendResult(Value value, Attribute binding) {
   resultAttrs.push_back(nameBinding(binding));
 }
 
+void train::SignatureGrowth::replace(Value was, Value now) {
+  was.replaceAllUsesWith(now);
+  llvm::replace(results, was, now);
+}
+
 void train::SignatureGrowth::setArgAttr(unsigned arg, StringRef name, Attribute value) {
   argChanges.push_back({arg, StringAttr::get(step.getContext(), name), value});
 }

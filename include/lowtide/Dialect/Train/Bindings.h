@@ -100,6 +100,8 @@ public:
   mlir::Value appendArg(mlir::Type type, mlir::Attribute binding, mlir::Location loc);
   /// Appends a result; the function returns it from `finish` on.
   void appendResult(mlir::Value value, mlir::Attribute binding);
+  /// Replaces all uses of a value, also as a result that was appended.
+  void replace(mlir::Value was, mlir::Value now);
   /// Sets an attribute of an argument or result, also of one that was appended; null takes it away.
   void setArgAttr(unsigned arg, llvm::StringRef name, mlir::Attribute value);
   void setResultAttr(unsigned result, llvm::StringRef name, mlir::Attribute value);

@@ -87,7 +87,8 @@ nn::Expr Averages::getUpdates() {
 
 void Averages::add(unsigned number) {
   auto binding = cast<train::ParamAttr>(train::getResultBinding(step, number));
-  auto commit = terminator->getOperand(number).getDefiningOp<train::CommitOp>();
+  // Updates in blocks are committed in another shape.
+  auto commit = StepStorage::getRoot(terminator->getOperand(number)).getDefiningOp<train::CommitOp>();
   anyCommit = commit ? commit : anyCommit;
   nn::Expr now = getNew(number, binding);
   train::StateAttr state = getState(binding.getName().getValue() + train::averageSuffix);

@@ -134,3 +134,10 @@ func.func @half(%half: tensor<8xbf16> {train.binding = #train.param<"half">}, %g
 // BLOCKS: %[[PARTS:.*]]:2 = train.encode_split %[[NEW]] : (tensor<20x256xf32>) -> (tensor<20x256xbf16>, tensor<20x256xi16>)
 // BLOCKS-DAG: train.commit %[[PARTS]]#0 {{.*}} tensor<20x256xbf16>
 // BLOCKS-DAG: train.commit %[[PARTS]]#1 {{.*}} tensor<20x256xi16>
+
+// What decides whether a step counts is found in the shape of blocks, also by averages.
+// RUN: lowtide-opt %S/Inputs/blocked-masters.mlir --pass-pipeline='builtin.module(train-state-layouts{moments=int8 master=split},train-average-weights{ema=0.9})' 2>/dev/null | FileCheck %s --check-prefix=AVERAGED
+// AVERAGED: %[[MOVED:.*]] = train.moving_average
+// AVERAGED: %[[AVERAGE:.*]] = train.commit %[[MOVED]] or
+// AVERAGED: %[[COUNT:.*]] = train.commit %{{.*}} or %{{.*}} if {{.*}} : (tensor<i1>, tensor<i64>, tensor<i64>)
+// AVERAGED: return {{.*}}%[[AVERAGE]], %[[COUNT]]

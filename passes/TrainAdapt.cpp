@@ -136,9 +136,11 @@ static void addUnpackedLayers(func::FuncOp step, std::vector<Layer> &layers) {
   step.walk([&](nn::DotOp dot) {
     for (Value operand : dot->getOperands())
       for (Value moved : nn::findMoved(operand))
-        if (!isa<BlockArgument>(moved))
-          // Blocks may have a dimension of their own until they are joined.
-          weights.insert(cast<RankedTensorType>(moved.getType()).getRank() == 2 ? moved : operand);
+        if (!isa<BlockArgument>(moved)) {
+          // Blocks, and codes of which a byte holds two, may have a dimension of their own until they are joined.
+          const bool isMatrix = cast<RankedTensorType>(moved.getType()).getRank() == 2;
+          weights.insert(isMatrix && !nn::findWeightReads(moved).products.empty() ? moved : operand);
+        }
   });
   const llvm::DenseMap<Value, BlockArgument> constants = findConstantValues(step);
   for (Value weight : weights) {

@@ -369,8 +369,11 @@ private:
       return refuse() << "lora: dora starts from the norms of '" << layer.name
                       << "', whose numbers the step unpacks from codes that the file holds";
     for (const nn::WeightRead &read : layer.reads) {
-      if (std::string reason = nn::refusePair(read, rule.isDecomposed); !reason.empty())
-        return refuse() << "lora: '" << layer.name << "' " << reason;
+      if (std::string reason = nn::refusePair(read, rule.isDecomposed); !reason.empty()) {
+        InFlightDiagnostic error = refuse() << "lora: '" << layer.name << "' " << reason;
+        error.attachNote() << "name the other layers alone, in place of '" << rule.text << "'";
+        return error;
+      }
       const int64_t most = nn::getLargestRank(read, weight);
       if (rule.rank > most) {
         InFlightDiagnostic error = refuse() << "lora: r=" << rule.rank << " is more than '" << layer.name

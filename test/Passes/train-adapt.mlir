@@ -32,6 +32,7 @@
 // TRAINED: error: lora: 'head.weight' is trained itself, and would get a pair, too
 // TRAINED-NEXT: note: leave it out of --params, or out of --lora
 // GROUPS: error: lora: 'depth' is a convolution in 3 groups: PEFT's pair for one cannot be merged into its filter
+// GROUPS: note: name the other layers alone, in place of 
 // OVER: error: dropout: must be a rate from 0 to 1, not '2'
 
 // CHECK: module attributes {train.adapters = [

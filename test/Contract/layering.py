@@ -139,7 +139,7 @@ class Layering(unittest.TestCase):
         "passes/TrainSparseUpdates.cpp": ("AddOp CastOp ScatterAddOp", "gradients of tables as rows and their numbers"),
         "passes/TrainStateLayouts.cpp": ("BroadcastOp CommitOp", "updates that are one elementwise body"),
         "passes/TrainTileCoded.cpp": ("DotOp", "products of which one operand is decoded tile by tile"),
-        "passes/TrainWeighLoss.cpp": ("CastOp DivOp", "the quotient that a mean is"),
+        "passes/TrainWeighLoss.cpp": ("DivOp MulOp", "the quotient that a mean is, and its factors"),
     }  # fmt: skip
 
     def test_few_files_name_ops(self):

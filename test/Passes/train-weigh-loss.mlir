@@ -22,6 +22,57 @@ func.func @eval(%logits: tensor<8x5xf32> {train.binding = #train.batch<"logits">
 
 // -----
 
+// Label smoothing adds two means over the same labels, each with its factor.
+// CHECK-LABEL: func.func @eval
+func.func @eval(%x: tensor<8xf32> {train.binding = #train.batch<"x">}, %y: tensor<8xf32> {train.binding = #train.batch<"y">},
+                %w: tensor<8xf32> {train.binding = #train.batch<"w">}) -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %part = nn.constant dense<0.9> : tensor<f32>
+  %rest = nn.constant dense<0.02> : tensor<f32>
+  %xs = nn.reduce_sum %x dims = [0] : tensor<8xf32> -> tensor<f32>
+  %ys = nn.reduce_sum %y dims = [0] : tensor<8xf32> -> tensor<f32>
+  // CHECK: %[[WEIGHTS:.*]] = nn.reduce_sum %arg2
+  %ws = nn.reduce_sum %w dims = [0] : tensor<8xf32> -> tensor<f32>
+  %first = nn.div %xs, %ws : tensor<f32>
+  %scaled = nn.mul %ys, %rest : tensor<f32>
+  %second = nn.div %scaled, %ws : tensor<f32>
+  %main = nn.mul %first, %part : tensor<f32>
+  %sum = nn.add %main, %second : tensor<f32>
+  // CHECK: return %{{.*}}, %[[WEIGHTS]]
+  return %sum : tensor<f32>
+}
+
+// -----
+
+// Means over different weights, and a factor that the samples change: none is the weight of the whole.
+// CHECK-LABEL: func.func @eval
+func.func @eval(%x: tensor<8xf32> {train.binding = #train.batch<"x">}, %y: tensor<8xf32> {train.binding = #train.batch<"y">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %xs = nn.reduce_sum %x dims = [0] : tensor<8xf32> -> tensor<f32>
+  %ys = nn.reduce_sum %y dims = [0] : tensor<8xf32> -> tensor<f32>
+  %first = nn.div %xs, %ys : tensor<f32>
+  %second = nn.div %ys, %xs : tensor<f32>
+  %sum = nn.add %first, %second : tensor<f32>
+  // CHECK: %[[SAMPLES:.*]] = nn.constant dense<8.000000e+00> : tensor<f32>
+  // CHECK: return %{{.*}}, %[[SAMPLES]]
+  return %sum : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @eval
+func.func @eval(%x: tensor<8xf32> {train.binding = #train.batch<"x">}, %y: tensor<8xf32> {train.binding = #train.batch<"y">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %xs = nn.reduce_sum %x dims = [0] : tensor<8xf32> -> tensor<f32>
+  %ys = nn.reduce_sum %y dims = [0] : tensor<8xf32> -> tensor<f32>
+  %mean = nn.div %xs, %ys : tensor<f32>
+  %product = nn.mul %mean, %xs : tensor<f32>
+  // CHECK: %[[SAMPLES:.*]] = nn.constant dense<8.000000e+00> : tensor<f32>
+  // CHECK: return %{{.*}}, %[[SAMPLES]]
+  return %product : tensor<f32>
+}
+
+// -----
+
 // A sum over all samples: weighed by how many there are.
 // CHECK-LABEL: func.func @eval
 func.func @eval(%x: tensor<8xf32> {train.binding = #train.batch<"x">}) -> (tensor<f32> {train.binding = #train.metric<"loss">}) {

@@ -26,6 +26,13 @@ def means(model, path, *names):
     near(found, RECORD[model], names)
 
 
+def same(path, other):
+    """Two evaluations of all rows, in batches of different sizes, have one mean."""
+    found, expected = lines(path)[-1]["eval"], lines(other)[-1]["eval"]
+    assert found["rows"] == expected["rows"] == 39 and found["left_out"] == expected["left_out"] == 0, (found, expected)
+    near(found, expected, ["loss"])
+
+
 def outputs(npz, safetensors):
     expected = numpy.array(RECORD["rows"]["logits"], numpy.float32)
     found = numpy.load(npz)["logits"]

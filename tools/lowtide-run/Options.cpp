@@ -8,6 +8,7 @@
 #include "NumberChecks.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <tuple>
 
 namespace lowtide::run {
 namespace {
@@ -171,14 +172,20 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   }
   // Of the command line alone: a configuration says what all runs have in common.
   const bool isEvaluation = !options.predict.empty() || options.entry == "eval";
-  std::vector<std::string> ofTraining = {"--save", "--checkpoint-every", "--overwrite", "--shuffle"};
+  std::vector<std::string> ofTraining = {"--save",      "--checkpoint-every", "--keep",        "--overwrite",
+                                         "--shuffle",   "--eval-every",       "--patience",    "--keep-best",
+                                         "--eval-data", "--dump-gradients",   "--on-nonfinite"};
   if (!options.predict.empty())
-    ofTraining.insert(ofTraining.end(), {"--steps", "--eval-every", "--patience", "--dump-gradients"});
+    ofTraining.push_back("--steps");
   if (isEvaluation)
     for (const std::string &flag : ofTraining)
       if (app.count(flag))
         return usage((options.predict.empty() ? "--entry=eval" : "--predict") + std::string(" trains nothing, and ") +
-                     flag + " is of training: train with --save=DIR first, then give --resume=DIR here");
+                     flag + " is of training: " +
+                     (flag == "--eval-data" ? "what is evaluated here is --data=FILE"
+                                            : "train with --save=DIR first, then give --resume=DIR here"));
+  if (!options.predict.empty() && app.count("--entry") && options.entry != "eval")
+    return usage("--predict computes what --entry=eval does, not --entry=" + options.entry + ": leave --entry out");
   config::Sections sections;
   sections.own = {"run", "checkpoint", "log"};
   sections.others = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
@@ -197,8 +204,13 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
     return usage("no artifact given");
   if (options.checkpointEvery && options.save.empty())
     return usage("--checkpoint-every needs --save=DIR");
-  if (options.overwrite && options.save.empty())
-    return usage("--overwrite needs --save=DIR");
+  for (auto [flag, needs, isThere] : {std::tuple("--keep", "--save=DIR", !options.save.empty()),
+                                      std::tuple("--overwrite", "--save=DIR", !options.save.empty()),
+                                      std::tuple("--resume-strict", "--resume=DIR", !options.resume.empty()),
+                                      std::tuple("--expect-key", "--expect=FILE", !options.expect.empty()),
+                                      std::tuple("--expect-tolerance", "--expect=FILE", !options.expect.empty())})
+    if (app.count(flag) && !isThere)
+      return usage(std::string(flag) + " needs " + needs);
   options.onNonFinite = onNonFinite == "skip"       ? OnNonFinite::Skip
                         : onNonFinite == "continue" ? OnNonFinite::Continue
                                                     : OnNonFinite::Stop;
@@ -207,7 +219,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   const bool trains = options.entry != "eval";
   if (trains && options.evalData.empty() &&
       (options.evalEvery || !options.evalMetrics.empty() || !options.keepBest.empty() || options.patience))
-    return usage("--eval-every, --eval-metrics, --keep-best and --patience need --eval-data=FILE, or --entry=eval");
+    return usage("--eval-every, --eval-metrics, --keep-best and --patience need --eval-data=FILE (--eval-metrics: or "
+                 "--entry=eval)");
   if (!options.keepBest.empty() && (options.save.empty() || !trains))
     return usage("--keep-best needs --save=DIR and a run that trains");
   if (options.exportModel.empty() != options.model.empty())

@@ -27,6 +27,11 @@ DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file
     for (const auto &dim : input->type().tensor_type().shape().dim())
       if (std::optional<DimExpression> expression = DimExpression::parse(dim.dim_param()))
         derived.try_emplace(dim.dim_param(), std::move(*expression));
+  // `s - 1` of what is returned: its name is printed like those of inputs.
+  for (const ValueInfoProto &output : file.getModel().graph().output())
+    for (const auto &dim : output.type().tensor_type().shape().dim())
+      if (std::optional<DimExpression> expression = DimExpression::parse(dim.dim_param()))
+        ofOutputs.try_emplace(dim.dim_param(), std::move(*expression));
   applyDims(options);
   applyShapes(options);
   if (options.batch)
@@ -67,9 +72,15 @@ void DimBinding::applyDims(const ImportOptions &options) {
       bind(name, size, "--dim");
       continue;
     }
-    auto expression = llvm::find_if(
-        derived, [&, &name = name](const auto &entry) { return withoutBlanks(entry.getKey()) == withoutBlanks(name); });
-    if (expression != derived.end()) {
+    auto isNamed = [&, &name = name](const auto &entry) {
+      return withoutBlanks(entry.getKey()) == withoutBlanks(name);
+    };
+    if (auto output = llvm::find_if(ofOutputs, isNamed);
+        output != ofOutputs.end() && llvm::all_of(output->second.getSymbols(), [&](const std::string &symbol) {
+          return llvm::is_contained(known, symbol);
+        }))
+      derived.try_emplace(output->getKey(), output->second);
+    if (auto expression = llvm::find_if(derived, isNamed); expression != derived.end()) {
       bind(expression->getKey(), size, "--dim");
       continue;
     }
@@ -133,10 +144,12 @@ void DimBinding::checkDerived() {
       return usageError(equation.origin + ": dimension " + quoteName(equation.name) + " is given as " +
                         Twine(equation.size) + ", and its symbols make it " + Twine(*size));
   }
-  for (const ValueInfoProto *input : getInputs())
-    for (const auto &dim : input->type().tensor_type().shape().dim()) {
-      auto expression = derived.find(dim.dim_param());
-      if (expression == derived.end())
+  // `isKnown`: by rules that hold; those of an output may be an exporter's guess, of which only "empty" is taken.
+  auto check = [&](const ValueInfoProto &value, const char *what, const llvm::StringMap<DimExpression> &expressions,
+                   bool isKnown) {
+    for (const auto &dim : value.type().tensor_type().shape().dim()) {
+      auto expression = expressions.find(dim.dim_param());
+      if (expression == expressions.end() || !valid)
         continue;
       std::string sizes;
       bool isBound = true;
@@ -147,10 +160,15 @@ void DimBinding::checkDerived() {
           sizes += (sizes.empty() ? "" : ", ") + symbol + "=" + std::to_string(bound->second);
       }
       std::optional<int64_t> size = expression->second.evaluate(symbols);
-      if (isBound && (!size || *size < 1))
-        return usageError("input " + quoteName(input->name()) + ": dimension " + quoteName(dim.dim_param()) +
-                          (size ? " is " + std::to_string(*size) : " is no whole number") + " with " + sizes);
+      if (isBound && (size ? *size < 1 : isKnown))
+        usageError(what + quoteName(value.name()) + ": dimension " + quoteName(dim.dim_param()) +
+                   (size ? " is " + std::to_string(*size) : " is no whole number") + " with " + sizes);
     }
+  };
+  for (const ValueInfoProto *input : getInputs())
+    check(*input, "input ", derived, true);
+  for (const ValueInfoProto &output : file.getModel().graph().output())
+    check(output, "output ", ofOutputs, false);
 }
 
 std::optional<int64_t> DimBinding::findSize(StringRef name) const {

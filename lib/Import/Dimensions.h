@@ -58,6 +58,8 @@ private:
   llvm::StringMap<int64_t> symbols;
   /// Dimensions of inputs that are derived from symbols, by their names.
   llvm::StringMap<DimExpression> derived;
+  /// The same of outputs: only what is typed by such a name is bound by it.
+  llvm::StringMap<DimExpression> ofOutputs;
   /// A derived dimension that is bound.
   struct Equation {
     std::string name;

@@ -96,6 +96,25 @@ TEST(Dimensions, ImpossibleSizesAreRefusedByName) {
               HasSubstr("no symbolic dimension 'Batch'; did you mean 'batch'?\nnote: symbolic dimensions: batch, h"));
 }
 
+TEST(Dimensions, NamesOfOutputsBindTheSymbolsOfInputs) {
+  ModelProto model = parseModel(R"(<ir_version: 10, opset_import: ["" : 20]> g (float[2, s] x) => (float[2, t] y)
+    <int64[1] from = {1}, int64[1] to = {100}, int64[1] axis = {1}> { y = Slice(x, from, to, axis) })");
+  auto *length =
+      model.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1);
+  length->set_dim_param("s - 1");
+  auto bound = [&](const char *name, int64_t size) {
+    ImportOptions options;
+    options.dims = {{name, size}};
+    return bind(model, options);
+  };
+  EXPECT_EQ(bound("s - 1", 7), "tensor<2x8xf32>");
+  EXPECT_EQ(bound("s-1", 7), "tensor<2x8xf32>");
+  EXPECT_THAT(bound("s", 1), HasSubstr("output 'y': dimension 's - 1' is 0 with s=1"));
+  // Of symbols that no input has, nothing follows.
+  length->set_dim_param("u - 1");
+  EXPECT_THAT(bound("u - 1", 7), HasSubstr("no symbolic dimension 'u - 1'"));
+}
+
 TEST(Dimensions, NamesThatLookLikeArithmeticAreNames) {
   EXPECT_EQ(bind({"batch-size", "max len"}, {{"batch-size", 2}, {"max len", 3}}), "tensor<2x3xf32>");
   EXPECT_EQ(bind({"unk__0", "?"}, {{"unk__0", 2}, {"?", 3}}), "tensor<2x3xf32>");

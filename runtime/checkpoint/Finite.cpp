@@ -73,7 +73,7 @@ bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding) {
 /// Of a tensor what is in memory at once: whole elements.
 static constexpr uint64_t pieceBytes = uint64_t(1) << 24;
 
-Expected<std::optional<NotFinite>> findNotFinite(const Session &session) {
+Expected<std::optional<NotFinite>> findNotFinite(const Session &session, bool withNan) {
   for (const Tensor &tensor : session.persistent()) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.kind() == plan::Binding::CONSTANT)
@@ -87,10 +87,11 @@ Expected<std::optional<NotFinite>> findNotFinite(const Session &session) {
       if (tensor.isWhole())
         LOWTIDE_TRY(session.bring(piece, HostAccess::Read));
       const uint64_t size = elementBytes(binding.dtype());
-      if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), piece.data(), piece.size());
-          at && !startsNotFinite(session.artifact(), binding))
-        return std::optional(NotFinite{binding.name(), binding.kind(), begin / size + *at,
-                                       loadElement(binding.dtype(), piece.data() + *at * size)});
+      if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), piece.data(), piece.size())) {
+        const double value = loadElement(binding.dtype(), piece.data() + *at * size);
+        if ((withNan && std::isnan(value)) || !startsNotFinite(session.artifact(), binding))
+          return std::optional(NotFinite{binding.name(), binding.kind(), begin / size + *at, value});
+      }
       if (tensor.isWhole())
         LOWTIDE_TRY(session.leave(piece));
     }

@@ -24,8 +24,9 @@ struct NotFinite {
 std::optional<uint64_t> firstNotFinite(plan::DType dtype, const void *data, uint64_t bytes);
 /// Whether a tensor has such elements from the start, and so may keep them: a bound that begins as infinity.
 bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding);
-/// The first parameter or state whose values, as the host sees them, are not finite.
-Expected<std::optional<NotFinite>> findNotFinite(const Session &session);
+/// The first parameter or state whose values, as the host sees them, are not finite. What starts so is left out;
+/// `withNan`: unless it is NaN, which no bound is.
+Expected<std::optional<NotFinite>> findNotFinite(const Session &session, bool withNan = false);
 
 } // namespace lowtide::rt
 

@@ -5,10 +5,12 @@
 #include "runtime/RandomInit.h"
 #include "runtime/Verify.h"
 #include "runtime/checkpoint/Adapters.h"
+#include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/data/Conversion.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -45,6 +47,33 @@ std::string listSome(const std::set<std::string> &names) {
   return text + (names.size() > shown ? " and " + std::to_string(names.size() - shown) + " more" : "");
 }
 
+bool isSame(const HostArray &one, const HostArray &other) {
+  return one.dtype == other.dtype && one.dims == other.dims && std::ranges::equal(one.bytes, other.bytes);
+}
+
+/// Moves what the step holds as a constant of the model file out of `unused`; returns those of which `arrays` has other
+/// numbers. Numbers of fewer bits are compared as such.
+std::set<std::string> findOtherConstants(const Session &session, const std::map<std::string, HostArray> &arrays,
+                                         std::set<std::string> &unused) {
+  std::set<std::string> others;
+  for (const plan::ParameterSource &source : session.plan().sources()) {
+    const auto found = arrays.find(source.name());
+    if (found == arrays.end() || !unused.count(source.name()) || source.value().empty() || source.updates_per_step())
+      continue;
+    HostArray own;
+    own.dtype = source.value_dtype();
+    own.dims.assign(source.original_dims().begin(), source.original_dims().end());
+    own.bytes = {reinterpret_cast<const uint8_t *>(source.value().data()), source.value().size()};
+    if (found->second.dtype != own.dtype && isFloat(found->second.dtype) && isFloat(own.dtype))
+      if (Expected<HostArray> made = convert(own, found->second.dtype))
+        own = std::move(*made);
+    unused.erase(source.name());
+    if (!isSame(own, found->second))
+      others.insert(source.name());
+  }
+  return others;
+}
+
 Status load(Session &session, const std::string &path, bool isAdapter, std::vector<std::string> &notes) {
   Expected<std::map<std::string, HostArray>> arrays = readSafetensors(path);
   if (!arrays)
@@ -79,6 +108,10 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     for (const std::string &name : names)
       if (auto found = arrays->find(prefix + name); found != arrays->end()) {
         unused.erase(found->first);
+        if (array && !isSame(*array, found->second))
+          return badInput("'" + printable(name) + "' is not '" + printable(binding.name()) +
+                              "', and the artifact holds both as one (tied): export the module in which they are two",
+                          path);
         array = array ? array : &found->second;
       }
     if (!array) {
@@ -126,6 +159,11 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     encoded += assignment.coded.has_value();
   }
   LOWTIDE_TRY(initializeNorms(session, /*withMagnitudes=*/!isAdapter));
+  Expected<std::optional<NotFinite>> notFinite = findNotFinite(session);
+  if (!notFinite)
+    return notFinite.takeStatus();
+  if (*notFinite)
+    return Status(StatusCode::NonFinite, (*notFinite)->str() + ": no run can start from there", path);
   LOWTIDE_TRY(session.upload());
   if (converted)
     notes.push_back(path + ": " + std::to_string(converted) + " tensors were converted to the artifact's type");
@@ -133,6 +171,9 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     notes.push_back(path + ": " + std::to_string(encoded) + " frozen matrices were encoded as the artifact holds them");
   if (!kept.empty())
     notes.push_back(path + " has no " + listSome(kept) + ", which the step keeps as the model file has them");
+  if (const std::set<std::string> others = findOtherConstants(session, *arrays, unused); !others.empty())
+    notes.push_back(path + " has other numbers for " + listSome(others) +
+                    ", which the step computes with as the model file has them: export the module again for these");
   if (!unused.empty())
     notes.push_back(path + ": the step does not read " + listSome(unused));
   return Status::ok();

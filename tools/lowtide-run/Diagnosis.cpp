@@ -206,8 +206,11 @@ std::string Diagnosis::findInstruction(int64_t step) {
   if (static_cast<double>(step - run_.firstStep) * run_.secondsPerStep > mostSeconds)
     return "to find where, the " + std::to_string(step - run_.firstStep) +
            " steps since the last checkpoint would be repeated: more of them (--checkpoint-every) make that quick";
-  if (!run_.goBack().isOk())
+  if (!run_.goBack().isOk() || !run_.session.download().isOk())
     return {};
+  if (Expected<std::optional<NotFinite>> found = findNotFinite(run_.session, /*withNan=*/true); found && *found)
+    return (*found)->str() +
+           (run_.firstStep < step ? " before step " + std::to_string(run_.firstStep + 1) : " from the start");
   Undo undo(run_.session);
   // The loss may be finite in the step whose update was not.
   int64_t failing = run_.firstStep;

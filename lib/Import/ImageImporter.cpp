@@ -19,6 +19,8 @@ using namespace lowtide;
 
 /// What a plan aligns buffers to, in bytes.
 static constexpr uint64_t bufferAlignment = 64;
+/// A plan has at most 64 entries, and this leaves enough of them to steps.
+static constexpr size_t mostFunctions = 48;
 
 namespace {
 struct Image {
@@ -101,15 +103,30 @@ void GraphImporter::importImages(func::FuncOp model) {
   }
   for (auto &[number, names] : imagesOf)
     model.setArgAttr(number, "onnx.image_initializers", builder.getArrayAttr(names.getArrayRef()));
-  // All results of a function are alive at its end: no function needs more than the largest image.
+  // All results of a function are alive at its end: no function needs more than the largest image, unless there were
+  // too many of them (a weight that an exporter evaluated once for each step of a recurrence).
+  auto findEnd = [&](size_t begin, uint64_t limit) {
+    uint64_t bytes = computed[begin].second->bytes;
+    size_t end = begin + 1;
+    while (end < computed.size() && bytes + computed[end].second->bytes <= limit)
+      bytes += computed[end++].second->bytes;
+    return end;
+  };
+  auto countFunctions = [&](uint64_t limit) {
+    size_t count = 0;
+    for (size_t begin = 0; begin < computed.size(); begin = findEnd(begin, limit))
+      ++count;
+    return count;
+  };
+  uint64_t limit = largest;
+  while (countFunctions(limit) > mostFunctions)
+    limit *= 2;
   unsigned count = 0;
   for (size_t begin = 0, end = 0; begin < computed.size(); begin = end) {
-    uint64_t bytes = 0;
+    end = findEnd(begin, limit);
     SmallVector<std::pair<StringAttr, Value>> results;
-    for (; end < computed.size() && (begin == end || bytes + computed[end].second->bytes <= largest); ++end) {
-      bytes += computed[end].second->bytes;
-      results.emplace_back(computed[end].first, computed[end].second->values.front());
-    }
+    for (const auto &[name, image] : ArrayRef(computed).slice(begin, end - begin))
+      results.emplace_back(name, image->values.front());
     buildExport(model, ++count, results);
   }
 }

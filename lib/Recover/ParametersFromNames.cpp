@@ -18,6 +18,7 @@
 #include "Products.h"
 #include "TableValues.h"
 #include "TensorFlowNames.h"
+#include "TiedModules.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
@@ -563,6 +564,7 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
     }
   }
   findTransposedTies(file, infos);
+  nameTiedModules(file, infos);
   llvm::erase_if(apart, [&](size_t i) { return infos[i].viewOf.has_value(); });
   doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
                 apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));

@@ -111,8 +111,12 @@ ArrayAttr lowtide::listSavedConstants(ModelView &file, ArrayRef<InitializerInfo>
   if (model.producer_name() != "pytorch" || isOfCurrentExporter(model.graph()))
     return saved.finish();
   for (const InitializerInfo &info : infos) {
-    if (info.role == InitializerRole::Constant && info.name == info.tensor && !isInventedName(info.name))
+    if (info.role == InitializerRole::Constant && info.name == info.tensor && !isInventedName(info.name)) {
       saved.add(info.name);
+      for (const std::string &name : info.tied)
+        if (name != info.name)
+          saved.add(name);
+    }
     if (info.role == InitializerRole::State && leafOf(info.name) == "running_mean")
       saved.add(inModule(moduleOf(info.name), counterLeaf));
   }

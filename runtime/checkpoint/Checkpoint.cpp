@@ -64,8 +64,10 @@ Expected<LoadedCheckpoint> take(Session &session, const Candidate &candidate, st
 }
 
 /// What `latest` names, then what its run wrote before, then what cannot be told; other runs are not looked at.
-std::vector<ListedCheckpoint> inOrder(const std::string &folder, std::vector<ListedCheckpoint> list) {
-  const std::string latest = readPointer(folder, latestPointer);
+/// `missing`: what `latest` names and is not there.
+std::vector<ListedCheckpoint> inOrder(const std::string &folder, std::vector<ListedCheckpoint> list,
+                                      std::string &missing) {
+  const std::string latest = readPointer(folder, latestPointer, &missing);
   auto first =
       std::find_if(list.begin(), list.end(), [&](const ListedCheckpoint &each) { return each.name == latest; });
   if (first != list.end())
@@ -117,8 +119,12 @@ Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &f
     if (listed->empty())
       return badInput(fs::exists(folder, error) ? "holds no checkpoint (step-<number>)" : "there is no such folder",
                       folder);
-    const std::vector<ListedCheckpoint> list = inOrder(folder, std::move(*listed));
+    std::string missing;
+    const std::vector<ListedCheckpoint> list = inOrder(folder, std::move(*listed), missing);
     LoadedCheckpoint result;
+    if (!missing.empty())
+      result.notes.push_back(folder + "/" + latestPointer + ": names " + missing +
+                             ", which is not there; the one before is taken");
     std::vector<std::string> reasons;
     bool isGone = false;
     for (size_t i = 0; i < list.size() && !isGone; ++i) {

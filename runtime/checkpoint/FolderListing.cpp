@@ -74,14 +74,20 @@ Expected<std::vector<ListedCheckpoint>> listCheckpoints(const std::string &folde
   return list;
 }
 
-std::string readPointer(const std::string &folder, const char *pointer) {
+std::string readPointer(const std::string &folder, const char *pointer, std::string *missing) {
   Expected<MappedFile> file = MappedFile::open(folder + "/" + pointer);
   if (!file)
     return {};
   std::string name(file->text().substr(0, 64));
   name = name.substr(0, name.find('\n'));
   std::error_code error;
-  return stepOf(name) && fs::is_directory(folder + "/" + name, error) ? name : std::string();
+  if (!stepOf(name))
+    return {};
+  if (fs::is_directory(folder + "/" + name, error))
+    return name;
+  if (missing)
+    *missing = name;
+  return {};
 }
 
 } // namespace lowtide::rt

@@ -24,8 +24,8 @@ struct ListedCheckpoint {
 std::string stepName(int64_t step);
 /// The checkpoints of a folder, whether sound or not, the last written first; none where there is no folder.
 Expected<std::vector<ListedCheckpoint>> listCheckpoints(const std::string &folder);
-/// The checkpoint that a pointer file names; empty if there is none of that name.
-std::string readPointer(const std::string &folder, const char *pointer);
+/// The checkpoint that a pointer file names; empty if there is none of that name, which goes into `missing`.
+std::string readPointer(const std::string &folder, const char *pointer, std::string *missing = nullptr);
 
 } // namespace lowtide::rt
 

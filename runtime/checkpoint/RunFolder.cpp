@@ -63,6 +63,15 @@ std::string freeName(const std::string &folder, const std::string &name) {
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string &folder, std::vector<std::string> &notes) {
   std::error_code error;
+  // What holds it may prune it, with all that is in it.
+  if (fs::exists(folder + "/" + manifestName, error)) {
+    const fs::path whole = fs::path(folder).lexically_normal();
+    const fs::path parent = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
+    return Status(StatusCode::Usage,
+                  "is a checkpoint of a run, not a folder of checkpoints: give the folder that holds it, --save=" +
+                      (parent.empty() ? "." : parent.string()) + ", or another one",
+                  folder);
+  }
   const bool made = fs::create_directories(folder, error);
   if (error)
     return ioError("cannot create: " + error.message(), folder);

@@ -101,6 +101,7 @@ private:
   void doubtGradients(const Merger &merger, ArrayRef<Cut> cuts);
   bool separateTwins(int index);
   std::vector<Entry> findOthers(const std::string &tensor, Entry own) const;
+  bool isTied(Entry owner) const;
   /// The parameter that the initializer is, or was evaluated from.
   Entry findParameter(StringRef tensor) const;
   /// The parameter that `node` reads as `input`: perhaps one that was merged with the initializer's.
@@ -141,6 +142,26 @@ std::vector<Entry> MergedNodes::findVanished() const {
         !names.isMentioned(entry) && !readers.contains(moduleOf(entry.target)) && !tied.contains(entry.target))
       vanished.push_back(&entry);
   return vanished;
+}
+
+/// Whether a layer reads the parameter of another one as its own, and the numbers are not one number: then two
+/// operations that the exporter merged had the same operands, and no other parameter began equal.
+bool MergedNodes::isTied(Entry owner) const {
+  const TensorProto *tensor = graph.find(owner->target);
+  if (!tensor || tensor->dims_size() < 2 || none_of(proto.node(), [&](const NodeProto &node) {
+        std::optional<std::string> module = findModulePath(node);
+        if (!module || module->empty() || *module == moduleOf(owner->target) ||
+            !signature.findTarget((*module + "." + leafOf(owner->target)).str()))
+          return false;
+        return is_contained(findProgramOperands(node), owner->placeholder);
+      }))
+    return false;
+  const std::string bytes = graph.read(*tensor).value_or("");
+  size_t count = 1;
+  for (int64_t dim : tensor->dims())
+    count *= static_cast<size_t>(std::max<int64_t>(1, dim));
+  const size_t width = bytes.size() / count;
+  return width && StringRef(bytes).drop_front(width) != StringRef(bytes).drop_back(width);
 }
 
 Entry MergedNodes::findParameter(StringRef tensor) const {
@@ -277,7 +298,7 @@ std::vector<Merger> MergedNodes::findMergers(ArrayRef<Entry> vanished) const {
       for (const SignatureEntry &owner : signature.getEntries()) {
         StringRef module = moduleOf(owner.target);
         if (owner.kind != SignatureEntry::Parameter || hasVanished(module) || !seen.insert(module).second ||
-            !areKin(kinship, module, first))
+            !areKin(kinship, module, first) || isTied(&owner))
           continue;
         Merger merger;
         merger.numInstances = instances.size();

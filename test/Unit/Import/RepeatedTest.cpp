@@ -251,6 +251,36 @@ TEST(Repeated, ATableThatNothingCallsIsTied) {
   }
 }
 
+TEST(Repeated, TwoLookupsOfOneTableAreOneOperation) {
+  // An encoder and a decoder look the same tokens up, and the exporter merged the two: no second table began equal. Of
+  // one number everywhere, one may have.
+  for (const char *numbers : {"1, 2, 3, 4", "0, 0, 0, 0"}) {
+    ModelProto model = parseModel(std::string(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[2] t) => (float[2,2] y) <float[2,2] "head.weight" = {)") +
+                                  numbers + R"(}> {
+        embedding = Gather("head.weight", t)
+        relu = Relu(embedding)
+        tanh = Tanh(embedding)
+        add = Add(relu, tanh)
+        y = Gemm <transB = 1> (add, "head.weight")
+      })");
+    setSignature(model, {"shared.weight", "enc.embed.weight", "dec.embed.weight", "head.weight"});
+    setOrigin(model, 0, "enc.embed", "%p_head_weight, %t");
+    setOrigin(model, 1, "enc", "%embedding");
+    setOrigin(model, 2, "dec", "%embedding_1");
+    setOrigin(model, 3, "", "%relu, %tanh");
+    setOrigin(model, 4, "head", "%add, %p_head_weight");
+    Classified result = classify(model);
+    if (*numbers == '0') {
+      EXPECT_EQ(result.names(InitializerRole::Parameter).size(), 2U) << result.messages;
+      continue;
+    }
+    ASSERT_THAT(result.names(InitializerRole::Parameter), ElementsAre("shared.weight")) << result.messages;
+    EXPECT_THAT(result.find("shared.weight")->tied, ElementsAre("shared.weight", "enc.embed.weight", "head.weight"));
+  }
+}
+
 TEST(Repeated, NormsThatRunAgainInABlockGoOnFromTheirStatistics) {
   // n(x) - n(z) with the second in a block without gradients, whose notes name the block's module.
   auto make = [](const std::string &mean) {

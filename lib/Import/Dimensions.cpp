@@ -22,6 +22,9 @@ using namespace mlir;
 using namespace lowtide;
 using ::onnx::ValueInfoProto;
 
+/// Elements of a tensor at most.
+static constexpr int64_t mostElements = int64_t(1) << 40;
+
 DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file) {
   for (const ValueInfoProto *input : getInputs())
     for (const auto &dim : input->type().tensor_type().shape().dim())
@@ -41,6 +44,8 @@ DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file
   solve();
   if (valid)
     checkDerived();
+  if (valid)
+    checkSizes();
   batchSymbol = findBatchSymbol();
   if (batchSymbol.empty())
     findBatchLength(options.batch);
@@ -169,6 +174,24 @@ void DimBinding::checkDerived() {
     check(*input, "input ", derived, true);
   for (const ValueInfoProto &output : file.getModel().graph().output())
     check(output, "output ", ofOutputs, false);
+}
+
+void DimBinding::checkSizes() {
+  for (const ValueInfoProto *input : getInputs()) {
+    // Named are the dimensions that the options made.
+    std::string names;
+    std::vector<int64_t> sizes;
+    for (const auto &dim : input->type().tensor_type().shape().dim()) {
+      const std::optional<int64_t> bound = findSize(dim.dim_param());
+      if (!dim.has_dim_value() && bound)
+        names += (names.empty() ? "" : ", ") + dim.dim_param() + "=" + std::to_string(*bound);
+      sizes.push_back(dim.has_dim_value() ? dim.dim_value() : bound.value_or(1));
+    }
+    const std::optional<int64_t> elements = checkedElements(sizes);
+    if (!names.empty() && (!elements || *elements > mostElements))
+      return usageError("input " + quoteName(input->name()) + " is too large with " + names +
+                        ": a tensor holds at most 2^40 elements");
+  }
 }
 
 std::optional<int64_t> DimBinding::findSize(StringRef name) const {

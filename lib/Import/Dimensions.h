@@ -45,6 +45,8 @@ private:
   /// Gives symbols their sizes by the derived dimensions that are bound, and looks whether all dimensions have one.
   void solve();
   void checkDerived();
+  /// Refuses inputs of more elements than a tensor has.
+  void checkSizes();
   /// Size of a dimension that is called `name`.
   std::optional<int64_t> findSize(llvm::StringRef name) const;
   std::string findOnlySymbol() const;

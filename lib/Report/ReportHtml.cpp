@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ReportPicture.h"
 #include "lowtide/Support/StableSort.h"
+#include "runtime/checkpoint/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -259,6 +260,8 @@ rt::Status report::writeReport(const std::string &input, const std::string &outp
       return read.takeStatus();
     recorded = std::move(*read);
   }
+  if (output != "-")
+    LOWTIDE_TRY(rt::checkWritable(output));
   std::error_code error;
   llvm::ToolOutputFile file(output, error, llvm::sys::fs::OF_None); // half a report is removed
   if (error)

@@ -87,6 +87,10 @@ TEST(Dimensions, ImpossibleSizesAreRefusedByName) {
                 "model without what has this dimension (a decoder without its cache); possible are 7 with "
                 "past=1"));
   EXPECT_THAT(bind({"past + s", "s"}, {{"past + s", 5}, {"s", 6}}), HasSubstr("no whole 'past' makes it so"));
+  EXPECT_THAT(
+      bind({"batch", "2*h"}, {{"batch", 2}, {"h", int64_t(1) << 39}}),
+      HasSubstr("input 'x' is too large with batch=2, 2*h=1099511627776: a tensor holds at most 2^40 elements"));
+  EXPECT_THAT(bind({"batch", "t"}, {{"batch", INT64_MAX / 2}, {"t", 64}}), HasSubstr("input 'x' is too large with"));
   EXPECT_THAT(bind({"s - 1"}, {{"s", 1}}), HasSubstr("input 'x': dimension 's - 1' is 0 with s=1"));
   EXPECT_THAT(bind({"h/2"}, {{"h", 5}}), HasSubstr("dimension 'h/2' is no whole number with h=5"));
   EXPECT_THAT(bind({"2*h", "h"}, {{"2*h", 8}, {"h", 5}}),

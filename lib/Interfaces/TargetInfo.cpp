@@ -180,6 +180,9 @@ std::string lowtide::describeUnknownTarget(StringRef name) {
   for (StringRef known : names)
     if (known.consume_front("cuda:") && known.equals_insensitive(name))
       return text + "; did you mean 'cuda:" + known.str() + "'?";
+  // A letter from 'cpu', and the opposite of it.
+  if (name.equals_insensitive("gpu") || name.equals_insensitive("nvidia"))
+    return text + "; did you mean 'cuda'?";
   return text + suggestName(name, llvm::SmallVector<StringRef>(names.begin(), names.end()));
 }
 

@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
 
+#include <limits>
+
 using namespace lowtide;
 using llvm::StringRef;
 
@@ -100,13 +102,23 @@ bool NamePattern::matches(StringRef name) const {
 
 std::string lowtide::suggestName(StringRef word, llvm::ArrayRef<StringRef> known) {
   StringRef nearest;
-  unsigned best = std::max<unsigned>(1, unsigned(word.size() + 1) / 3) + 1;
   const std::string wanted = word.lower();
+  // What was begun is meant before what looks like it: 'cuda:a100' is cuda:a100-40gb rather than cuda:a10.
   for (StringRef name : known)
-    if (unsigned distance = StringRef(wanted).edit_distance(name.lower(), true, best); distance < best) {
+    if (nearest.empty() && word.size() > 2 && name.lower().starts_with(wanted + "-"))
+      nearest = name;
+  if (!nearest.empty())
+    return ("; did you mean '" + nearest + "'?").str();
+  // Of few letters few may differ.
+  unsigned best = std::numeric_limits<unsigned>::max();
+  for (StringRef name : known) {
+    const unsigned most = std::max<unsigned>(1, unsigned(std::min(word.size(), name.size()) + 1) / 3);
+    if (unsigned distance = StringRef(wanted).edit_distance(name.lower(), true, most + 1);
+        distance <= most && distance < best) {
       best = distance;
       nearest = name;
     }
+  }
   return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
 }
 

@@ -4,6 +4,7 @@
 #include "Config.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 
 using namespace lowtide;
 
@@ -16,10 +17,19 @@ static std::string plain(std::string word) {
 std::string config::suggest(const std::string &word, const std::vector<std::string> &known) {
   const std::string wanted = plain(word);
   std::string nearest;
-  size_t best = std::max<size_t>(1, (wanted.size() + 1) / 3) + 1;
+  // What was begun is meant before what looks like it: 'a100' is a100-40gb rather than a10.
   for (const std::string &name : known)
-    if (size_t distance = editDistance(wanted, plain(name)); distance < best)
+    if (nearest.empty() && wanted.size() > 2 && plain(name).rfind(wanted + "-", 0) == 0)
+      nearest = name;
+  if (!nearest.empty())
+    return "; did you mean '" + nearest + "'?";
+  // Of few letters few may differ: '--steps' is no '--eps'.
+  size_t best = SIZE_MAX;
+  for (const std::string &name : known) {
+    const size_t most = std::max<size_t>(1, (std::min(wanted.size(), plain(name).size()) + 1) / 3);
+    if (size_t distance = editDistance(wanted, plain(name)); distance < best && distance <= most)
       best = distance, nearest = name;
+  }
   return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
 }
 

@@ -129,13 +129,16 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
       return isOne;
     });
     if (!sweep.isActive(*loss)) {
-      InFlightDiagnostic error = step.emitError("no parameter leads to the loss: nothing can be trained (")
-                                 << parameters.size() << " parameters); ";
+      InFlightDiagnostic error = step.emitError(
+          parameters.empty() ? "no parameter is trained; " : "no parameter leads to the loss: nothing can be trained");
+      if (!parameters.empty())
+        error << " (" << parameters.size() << " parameters); ";
       if (SmallVector<StringRef> inputs = findWeightInputs(step); parameters.empty() && !inputs.empty())
         error << inputs.size() << " inputs have names of weights (" << inputs.front()
               << " is one): export with export_params=True, so that the file holds them";
       else
-        error << "--params=<pattern> trains initializers, --frozen=<pattern> keeps them";
+        error << "--params=<pattern> trains initializers, --frozen=<pattern> keeps them; the last that matches counts, "
+                 "as in --frozen='*' --params='fc.*'";
       return refuse(FailureKind::Usage, std::move(error));
     }
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;

@@ -41,7 +41,7 @@
 // RANGE: error: --momentum: momentum must lie in [0, 1), found 1.5{{$}}
 // NUMBER: error: lr: must be a number of at least 0, not 'fast'
 // SCHEDULE: error: schedule: 'steps' is none of constant, linear, cosine, polynomial, step, {{.*}}, wsd; did you mean 'step'?
-// STEPS: error: schedule linear decays until total_steps, which must exceed warmup_steps = 0, found 0
+// STEPS: error: schedule linear decays until --total-steps, which must exceed --warmup-steps=0, found 0
 // GROUP: error: group: 'bias' is not of the form pattern,pattern:option=value,option=value
 // GROUPOPTION: error: group: sgd has no option 'beta1'; it has lr, lr_scale, maximize, weight_decay
 // GROUPWORD: error: group: 'beta' is none of lr, optimizer, moments, master, adjust_lr_fn, alpha, amsgrad, beta1, {{.*}}; did you mean 'beta1'?

@@ -381,7 +381,7 @@ def distinct():
 for _name, _flag, _word in (
     ("a learning rate that is no number", "--lr=fast", "fast"), ("an unknown optimizer", "--optimizer=sofia", "sofia"), ("half of betas", "--betas=0.9", "betas"),
     ("an option of another optimizer", "--momentum=0.9", "momentum"), ("a group with an unknown option", "--group=w:speed=1", "speed"),
-    ("a schedule without an end", "--schedule=cosine", "total_steps"), ("an unknown flag", "--optimzer=sgd", "--optimizer"),
+    ("a schedule without an end", "--schedule=cosine", "--total-steps"), ("an unknown flag", "--optimzer=sgd", "--optimizer"),
     ("a limit that is no number", "--clip-norm=nan", "a number of at least 0, not 'nan'"), ("a negative limit", "--clip-value=-1", "not '-1'"),
     ("no part of the batch", "--micro-batches=0", "a whole number from 1 to 1073741824, not '0'"), ("more parts than samples", "--micro-batches=8", "--micro-batches=4 would"),
     ("a budget in an unknown unit", "--device-budget=8XB", "8MiB"), ("a budget of a byte and a half", "--device-budget=1.5", "8MiB"),

@@ -164,9 +164,8 @@ llvm::Error ScheduleOptions::finish() {
   if (!own.hasLeast && minLr != 0.0)
     return refuse("--min-lr has no effect on --schedule={0}", kind);
   if (own.needsEnd && totalSteps <= warmupSteps)
-    return refuse("schedule {0} decays until total_steps, which must exceed "
-                  "warmup_steps = {1}, found {2}",
-                  kind, warmupSteps, totalSteps);
+    return refuse("schedule {0} decays until --total-steps, which must exceed --warmup-steps={1}, found {2}", kind,
+                  warmupSteps, totalSteps);
   for (StringRef name : own.settings)
     if (const Setting *setting = findSetting(name)) {
       const double value = options.try_emplace(name.str(), setting->initial).first->second;

@@ -2,6 +2,8 @@
 
 #include "TrainingEvaluation.h"
 
+#include "Signals.h"
+
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
@@ -51,9 +53,16 @@ Expected<std::unique_ptr<TrainingEvaluation>> TrainingEvaluation::create(const O
 }
 
 Status TrainingEvaluation::evaluate(StepReport &report) {
-  Expected<EvaluationReport> means = validation_->evaluateAll();
-  if (!means)
-    return means.takeStatus().at("--eval-data");
+  isBest_ = false;
+  // Who asks a run to stop waits for its checkpoint, and a data set may take minutes.
+  Expected<std::optional<EvaluationReport>> all = validation_->evaluateAll([] { return stopSignal() != 0; });
+  if (!all)
+    return all.takeStatus().at("--eval-data");
+  if (!*all) {
+    note_ = "the evaluation after step " + std::to_string(report.step) + " was stopped: it has no means";
+    return Status::ok();
+  }
+  std::optional<EvaluationReport> &means = *all;
   if (means->notFinite && !command_.empty()) {
     const Validation::Window rows = validation_->window(*means->notFinite);
     note_ = "--eval-data: the loss of rows " + std::to_string(rows.first) + " to " +

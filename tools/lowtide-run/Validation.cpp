@@ -186,10 +186,13 @@ EvaluationReport Validation::report() const {
   return report;
 }
 
-Expected<EvaluationReport> Validation::evaluateAll() {
+Expected<std::optional<EvaluationReport>> Validation::evaluateAll(const std::function<bool()> &isStopped) {
   begin();
-  for (int64_t i = 0; i < batches(); ++i)
+  for (int64_t i = 0; i < batches(); ++i) {
+    if (isStopped())
+      return std::optional<EvaluationReport>();
     if (Expected<double> loss = evaluate(i); !loss)
       return loss.takeStatus();
-  return report();
+  }
+  return std::optional(report());
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/data/Feeder.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,8 +74,8 @@ public:
   bool countsLast() const { return countsLast_; }
   /// Of what was evaluated since `begin`.
   EvaluationReport report() const;
-  /// All batches.
-  rt::Expected<EvaluationReport> evaluateAll();
+  /// All batches; nothing: `isStopped` was true before the last.
+  rt::Expected<std::optional<EvaluationReport>> evaluateAll(const std::function<bool()> &isStopped);
 
 private:
   Validation(rt::Session &session, std::string entry) : session_(session), entry_(std::move(entry)) {}

@@ -25,14 +25,28 @@ LogicalResult checkOperands(NodeView &n, Expr x, Expr filter) {
   return success();
 }
 
+/// Sets the node's result to `y` and its bias, operand 2.
+LogicalResult setWithBias(NodeView &n, Expr y) {
+  if (n.has(2)) {
+    Expr bias = n.in(2);
+    // PyTorch's current exporter writes zeros [O, 2] for convolutions of volumes that have no bias.
+    const auto numbers = bias.rank() == 1 ? std::nullopt : n.constantFloats(2);
+    const bool isNothing = numbers && llvm::all_of(*numbers, [](double number) { return number == 0; });
+    if (!isNothing && (bias.rank() != 1 || bias.dim(0) != y.dim(1) || bias.elementType() != y.elementType()))
+      return n.reject("the bias [O] does not fit " + Twine(y.dim(1)) + " channels");
+    y = isNothing ? y : addChannelBias(y, bias);
+  }
+  n.set(0, y);
+  return success();
+}
+
 LogicalResult conv(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   FailureOr<Expr> y = convolve(n, n.in(0), n.in(1));
   if (failed(y))
     return failure();
-  n.set(0, n.has(2) ? addChannelBias(*y, n.in(2)) : *y);
-  return success();
+  return setWithBias(n, *y);
 }
 
 LogicalResult convTranspose(NodeView &n) {
@@ -91,8 +105,7 @@ LogicalResult convTranspose(NodeView &n) {
     high.append(tail);
     y = nn::pad(y, Shape(high.size(), 0), high);
   }
-  n.set(0, n.has(2) ? addChannelBias(y, n.in(2)) : y);
-  return success();
+  return setWithBias(n, y);
 }
 
 } // namespace

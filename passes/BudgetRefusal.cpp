@@ -8,6 +8,7 @@
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/RefusedBudget.h"
+#include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Target.h"
@@ -19,8 +20,6 @@ using namespace lowtide;
 
 /// Tensors that a note names.
 static constexpr unsigned maxNamed = 4;
-/// What the name of a state that completes its parameter has after the parameter's (the codecs of Layouts.td).
-static constexpr llvm::StringLiteral masterSuffix = ".low_half";
 
 void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
@@ -220,9 +219,6 @@ static bool hasWideParameters(func::FuncOp step) {
   return 2 * wideBytes > bytes;
 }
 
-/// Whether `name` is of what an update keeps of a parameter: none of its average, and no half of a master.
-static bool isMoment(StringRef name) { return !name.ends_with(train::averageSuffix) && !name.ends_with(masterSuffix); }
-
 /// Bytes that the moments of a step would save in a codec, which leaves in f32 what it does not take; less than none
 /// where they are in fewer bits now. Groups that have a codec of their own keep it.
 static int64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
@@ -232,10 +228,11 @@ static int64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
     auto type = cast<RankedTensorType>(arg.getType());
-    if (!codec || !state || !isMoment(state.getName().getValue()) || getSpace(type) != Space::Device ||
-        type.getElementType().isF64())
+    if (!codec || !state || getSpace(type) != Space::Device || type.getElementType().isF64())
       continue;
-    const StringRef owner = state.getName().getValue().rsplit('.').first;
+    const StringRef name = state.getName().getValue(), owner = name.rsplit('.').first;
+    if (StoredBytes::getPart(name.drop_front(owner.size())) != StoredBytes::Part::Moments)
+      continue;
     std::optional<unsigned> parameter = findParameter(owner);
     // What a codec stores of a tensor besides is named after that: `w.exp_avg.scale`.
     const bool isPart = !parameter;

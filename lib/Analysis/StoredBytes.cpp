@@ -12,6 +12,10 @@ static constexpr llvm::StringLiteral masterSuffix = ".low_half";
 /// The same of its average (Dialect/Train/Bindings.h).
 static constexpr llvm::StringLiteral averageSuffix = ".ema";
 
+StoredBytes::Part StoredBytes::getPart(StringRef slot) {
+  return slot == masterSuffix ? Part::Master : slot == averageSuffix ? Part::Average : Part::Moments;
+}
+
 std::string StoredBytes::Group::str() const {
   auto share = [&](uint64_t count) {
     return llvm::formatv("{0:F2}", elements ? double(count) / double(elements) : 0.0).str();
@@ -61,7 +65,7 @@ void StoredBytes::addState(StringRef name, uint64_t bytes) {
   }
   const StringRef slot = name.drop_front(parameter.size());
   if (!slot.empty())
-    add(parameter, slot == masterSuffix ? Part::Master : slot == averageSuffix ? Part::Average : Part::Moments, bytes);
+    add(parameter, getPart(slot), bytes);
 }
 
 void StoredBytes::addGradient(StringRef parameter, uint64_t bytes) { add(parameter, Part::Gradient, bytes); }

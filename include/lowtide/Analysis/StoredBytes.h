@@ -24,6 +24,8 @@ public:
   /// at once at most, as far as is known.
   enum class Part : unsigned { Parameter, Master, Moments, Average, Gradient };
   static constexpr unsigned numParts = 5;
+  /// What a state is of its parameter; `slot`: what its name has after the parameter's, `.exp_avg`.
+  static Part getPart(llvm::StringRef slot);
 
   struct Group {
     std::string name; ///< as --group has it; empty: parameters of no group

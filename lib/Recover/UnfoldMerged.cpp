@@ -149,6 +149,9 @@ std::vector<Entry> MergedNodes::findVanished() const {
 bool MergedNodes::isTied(Entry owner) const {
   const TensorProto *tensor = graph.find(owner->target);
   if (!tensor || tensor->dims_size() < 2 || none_of(proto.node(), [&](const NodeProto &node) {
+        // Most notes need not be parsed.
+        if (!findProgramNote(node).contains(owner->placeholder))
+          return false;
         std::optional<std::string> module = findModulePath(node);
         if (!module || module->empty() || *module == moduleOf(owner->target) ||
             !signature.findTarget((*module + "." + leafOf(owner->target)).str()))

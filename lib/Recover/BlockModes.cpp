@@ -220,6 +220,7 @@ static bool passesGradient(const NodeProto &node) {
                                     "Not",
                                     "OneHot",
                                     "Or",
+                                    "RandomNormalLike",
                                     "RandomUniformLike",
                                     "Round",
                                     "Shape",
@@ -331,10 +332,12 @@ StringRef GradientPaths::findParameter(StringRef value, int maker) const {
 }
 
 bool GradientPaths::isReadInBlock(StringRef value, StringRef block) const {
-  return !ends.contains(value) && all_of(readers.lookup(value), [&](int reader) {
-    return !nodes[reader].isReached || nodes[reader].block == block || isPart(reader) ||
-           (isForm(reader) && isReadInBlock(graph.node(reader).output(0), block));
-  });
+  const auto all = readers.find(value);
+  return !ends.contains(value) && (all == readers.end() || all_of(all->second, [&](int reader) {
+                                     return !nodes[reader].isReached || nodes[reader].block == block ||
+                                            isPart(reader) ||
+                                            (isForm(reader) && isReadInBlock(graph.node(reader).output(0), block));
+                                   }));
 }
 
 bool GradientPaths::isLayerFor(StringRef value, int maker, StringRef block) const {

@@ -289,9 +289,11 @@ void ScanGradient::keepSegment() {
     Value shown = reshape(at(start, parts.lookup(throughViews(value))), typeOf(value).getShape());
     value.replaceUsesWithIf(shown, [&](OpOperand &use) { return forwardEnd->isBeforeInBlock(use.getOwner()); });
   }
-  while (&body->front() != forwardEnd)
-    forwardEnd->getPrevNode()->erase();
-  forwardEnd.erase();
+  const auto afterForward = std::next(Block::iterator(forwardEnd));
+  SmallVector<Operation *> forward =
+      llvm::to_vector(llvm::make_pointer_range(llvm::make_range(body->begin(), afterForward)));
+  for (Operation *op : llvm::reverse(forward)) // readers first
+    op->erase();
   body->eraseArguments(body->getNumArguments() - carried, carried);
 }
 

@@ -155,15 +155,15 @@ void Producers::follow(Value whole) {
     return;
   }
   // A value that repeats a smaller one in every step.
-  if (auto broadcast = dyn_cast_or_null<nn::BroadcastOp>(op);
-      broadcast && !llvm::is_contained(broadcast.getDims(), 0)) {
+  auto broadcast = dyn_cast_or_null<nn::BroadcastOp>(op);
+  if (broadcast && !llvm::is_contained(broadcast.getDims(), 0)) {
     fixed.insert(broadcast.getX());
     ops.insert(op);
     return;
   }
-  // What others read, too, is made once; views are free.
-  std::optional<SmallVector<bool>> cut =
-      op && (whole.hasOneUse() || StepStorage::isView(op)) ? findCut(op) : std::nullopt;
+  // What others read, too, is made once; views are free, and so is what repeats a smaller value.
+  const bool isFree = broadcast || (op && StepStorage::isView(op));
+  std::optional<SmallVector<bool>> cut = op && (isFree || whole.hasOneUse()) ? findCut(op) : std::nullopt;
   if (!cut) {
     leaves.insert(whole);
     return;

@@ -13,7 +13,7 @@
 // CHECK: nn.next carries(%[[END]] : tensor<2x4xf32>)
 // CHECK: nn.reduce_sum %[[LAST]]
 // Where the steps leave less than 1 MiB, nothing is cut.
-// SMALL-COUNT-3: nn.scan {{16|23}}
+// SMALL-COUNT-4: nn.scan {{16|23}}
 // SMALL-NOT: nn.scan
 func.func @forward(%x: tensor<16x2x3xf32> {train.binding = #train.batch<"x", dim = 1>},
     %h: tensor<2x4xf32> {train.binding = #train.param<"h">},
@@ -81,5 +81,29 @@ func.func @forward(%x: tensor<16x64xf32> {train.binding = #train.batch<"x">},
     nn.next rows(%row : tensor<1x64xf32>)
   }
   %loss = nn.reduce_sum %ys dims = [0, 1] : tensor<16x64xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// What repeats a smaller value is cut with it, also where two read it: the segments' slices are the smaller one.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<16x2xf32> {{.*}}, %[[Z:[a-z0-9]+]]: tensor<16x2x8xf32>
+// CHECK: nn.scan 4 slices(%[[PART:.*]] = %[[X]], %{{.*}} = %[[Z]]) carries
+// CHECK: nn.broadcast %[[PART]] dims = [0, 1] : tensor<4x2xf32> -> tensor<4x2x8xf32>
+func.func @forward(%x: tensor<16x2xf32> {train.binding = #train.batch<"x", dim = 1>}, %z: tensor<16x2x8xf32> {train.binding = #train.batch<"z", dim = 1>}, %h: tensor<2x8xf32> {train.binding = #train.param<"h">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %wide = nn.broadcast %x dims = [0, 1] : tensor<16x2xf32> -> tensor<16x2x8xf32>
+  %a = nn.mul %wide, %z : tensor<16x2x8xf32>
+  %b = nn.sub %wide, %z : tensor<16x2x8xf32>
+  %last = nn.scan 16 slices(%ap = %a, %bp = %b) carries(%state = %h)
+      : (tensor<16x2x8xf32>, tensor<16x2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32> {
+    %as = nn.reshape %ap : tensor<1x2x8xf32> -> tensor<2x8xf32>
+    %bs = nn.reshape %bp : tensor<1x2x8xf32> -> tensor<2x8xf32>
+    %kept = nn.mul %as, %state : tensor<2x8xf32>
+    %next = nn.add %kept, %bs : tensor<2x8xf32>
+    nn.next carries(%next : tensor<2x8xf32>)
+  }
+  %loss = nn.reduce_sum %last dims = [0, 1] : tensor<2x8xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }

@@ -229,12 +229,17 @@ void ScanGradient::keepSegment() {
     return op ? op == forwardEnd || op->isBeforeInBlock(forwardEnd)
               : cast<BlockArgument>(value).getArgNumber() >= body->getNumArguments() - carried;
   };
-  // Constants, and views of what this scan is given, too, are written once more.
+  // Constants, what repeats a smaller value, and views of that or of what this scan is given are written once more.
+  auto costsNothing = [&](Value value) {
+    Value root = throughViews(value);
+    Operation *op = root.getDefiningOp();
+    return (op && (op->hasTrait<OpTrait::ConstantLike>() || isa<BroadcastOp>(op))) ||
+           (root != value && !isForward(root));
+  };
   std::function<void(Operation &)> bringAlong = [&](Operation &reader) {
     for (OpOperand &operand : reader.getOpOperands()) {
       Operation *op = operand.get().getDefiningOp();
-      if (!op || !isForward(operand.get()) ||
-          !(op->hasTrait<OpTrait::ConstantLike>() || (isa<ReshapeOp>(op) && !isForward(throughViews(operand.get())))))
+      if (!op || !isForward(operand.get()) || !costsNothing(operand.get()))
         continue;
       OpBuilder before(&reader);
       Operation *clone = before.clone(*op);

@@ -22,6 +22,7 @@ struct NNFusePatterns : StepPass<lowtide::impl::NNFusePatternsBase<NNFusePattern
   using StepPass::StepPass;
 
   void runOnSteps() override {
+    const bool hasRolled = recurrences && nn::rollRecurrences(getOperation().getBody().front()) > 0;
     RewritePatternSet patterns(&getContext());
     if (activations)
       nn::addActivationFusion(patterns);
@@ -43,7 +44,7 @@ struct NNFusePatterns : StepPass<lowtide::impl::NNFusePatternsBase<NNFusePattern
     bool changed = false;
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config, &changed)))
       return signalPassFailure();
-    if (changed)
+    if (changed || hasRolled)
       ++numChanged;
   }
 };

@@ -108,12 +108,13 @@ def NNFusePatterns : StepPass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let summary = "recognise activations, normalizations, attention and losses that exporters write out (real-equal)";
   let description = [{
     Exporters break GELU, SiLU, layer norm, RMS norm, attention and cross-entropy into parts. As one op each, their
-    derivative saves a few numbers for each row instead of every intermediate tensor. Loops whose rounds compute alike on
-    slices of one tensor become as many ops as one round has. Expects canonical form; comes before differentiation.
+    derivative saves a few numbers for each row instead of every intermediate tensor. Rounds that compute alike on slices of
+    one tensor become as many ops as one round has, or a loop where each reads the one before. Expects canonical form.
   }];
   let ownOptions = [
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
     Option<"losses", "losses", "bool", "true", "Cross-entropy of labels that pick from a log-softmax">,
+    Option<"recurrences", "recurrences", "bool", "true", "Steps that read what the step before made">,
     Option<"pieces", "pieces", "bool", "true", "Rounds of an unrolled loop whose results are put one after another">,
     Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
     Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
@@ -128,9 +129,8 @@ def NNSplitSums : StepPass<"nn-split-sums", "::mlir::func::FuncOp"> {
   let summary = "compute stacked parts of a wide sum one after the other (real-equal)";
   let description = [{
     A stack of parameters whose entries are computed with alike, such as the experts of a mixture, and added up: what lies
-    between is written once for each entry (at most 16 parts), and the parts' sums are added in order. A plan then may hold
-    one at a time; with and without a budget it is the same sum. Only where something between has at least `min-bytes`, and
-    where nothing else reads it.
+    between is written once for each entry (at most 16 parts), and the parts' sums are added in order, with and without a
+    budget. A plan then may hold one at a time. Only where something between has `min-bytes` and nothing else reads it.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let ownOptions = [

@@ -17,6 +17,7 @@ from devkit import zoo, zoo_forms  # noqa: E402
 
 # (program, exports, weights as PyTorch draws them, what each file comes to); those of the short check first.
 CASES = [
+    ("loop-selective", "dynamo", False, "holds"),
     ("zero-cosine", "train dynamo", False, "holds"),
     ("report-gates-by-index", "train", True, "warns"),
     ("elastic", "dynamo", False, "holds"),
@@ -65,13 +66,20 @@ CASES = [
     ("moved-negative-joined-next", "dynamo", False, "refused"),
     ("moved-sigmoid-turned", "dynamo", False, "holds"),
     ("word-mask", "train", False, "warns"),
+    ("loop-lstm", "train dynamo", False, "holds"),
+    ("loop-attention", "dynamo", False, "holds"),
+    ("loop-both", "train", False, "holds"),
+    ("loop-weighted-mean", "dynamo", False, "holds"),
+    ("loop-penalty", "dynamo", False, "holds"),
+    ("loop-masked-words", "dynamo", False, "holds"),
+    ("rnn-long", "dynamo", False, "holds"),
     ("drop-2d", "plain", False, "holds"),
     ("drop-alpha", "dynamo plain", False, "holds"),
     ("strange-dropout-modules", "dynamo", False, "holds"),
     ("strange-net-fixed-norms", "train13-unfolded", False, "holds"),
     ("strange-net-dino", "train", False, "warns"),
 ]
-SHORT = 2
+SHORT = 3
 
 
 def main(binaries, full):

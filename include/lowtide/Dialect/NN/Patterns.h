@@ -33,4 +33,8 @@ void addHeadFlattening(mlir::RewritePatternSet &patterns, bool always);
 /// sums over the classes and, unless `always`, where they are at least 1 MiB and four times the weight.
 void addLossHeadFusion(mlir::RewritePatternSet &patterns, bool always);
 
+/// Turns each recurrence that the block has step after step into nn.scan, where steps read a sequence slice by slice or
+/// their results are put one after another. Returns how many.
+int64_t rollRecurrences(mlir::Block &block);
+
 } // namespace lowtide::nn

@@ -6,7 +6,6 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/KernelStatements.h"
 #include "runtime/OriginalNumbers.h"
-#include "runtime/Sha256.h"
 #include "runtime/Verify.h"
 
 #include <algorithm>
@@ -104,6 +103,20 @@ static Expected<std::vector<format::Section>> readTable(std::span<const uint8_t>
   return table;
 }
 
+/// Of a section what is in memory while its digest is taken.
+static constexpr size_t digestPieceBytes = size_t(1) << 22;
+
+/// A section may be larger than memory: what was read of it leaves.
+Digest Artifact::digestOf(std::span<const uint8_t> section) const {
+  Sha256 hash;
+  for (size_t done = 0, piece = 0; done < section.size(); done += piece) {
+    piece = std::min(section.size() - done, digestPieceBytes);
+    hash.update(section.data() + done, piece);
+    leave(section.subspan(done, piece));
+  }
+  return hash.finish();
+}
+
 Status Artifact::load(std::span<const uint8_t> bytes) {
   Expected<std::vector<format::Section>> table = readTable(bytes);
   if (!table)
@@ -114,7 +127,7 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
   for (const format::Section &section : *table) {
     std::string where = "section '" + printable(section.name) + "'";
     std::span<const uint8_t> content = bytes.subspan(section.offset, section.bytes);
-    Digest digest = Sha256::of(content.data(), content.size());
+    const Digest digest = digestOf(content);
     if (std::memcmp(digest.data(), section.digest, digest.size()) != 0)
       return badInput("damaged: its digest does not match", where);
     const char *names[known] = {"plan", "params", "originals", "code", "cubin", "ptx", "meta"};

@@ -9,6 +9,7 @@
 
 #include "plan.pb.h"
 #include "runtime/MappedFile.h"
+#include "runtime/Sha256.h"
 #include "runtime/Status.h"
 
 #include <memory>
@@ -50,6 +51,7 @@ public:
 
 private:
   Artifact() = default;
+  Digest digestOf(std::span<const uint8_t> section) const;
   Status load(std::span<const uint8_t> bytes);
 
   MappedFile file_;

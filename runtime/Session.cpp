@@ -163,7 +163,7 @@ Status Session::restart(const BindOptions &options) {
 }
 
 /// Of first values what is written before it leaves memory that is a file: whole elements.
-static constexpr uint64_t firstPieceBytes = uint64_t(1) << 24;
+static constexpr uint64_t firstPieceBytes = uint64_t(1) << 22;
 
 Status Session::initialize(const BindOptions &options) {
   const plan::Plan &plan = artifact_->plan();
@@ -176,6 +176,7 @@ Status Session::initialize(const BindOptions &options) {
       piece = std::min(bytes - done, firstPieceBytes);
       LOWTIDE_TRY(device_->bring(arena + done, piece, HostAccess::Overwrite));
       std::memcpy(arena + done, image + done, piece);
+      artifact_->leave({image + done, piece});
       LOWTIDE_TRY(device_->leave(arena + done, piece));
     }
     image += bytes;

@@ -2,12 +2,14 @@
 
 Without another memory the run ends in words; with values in a file it reaches the losses of a run without a limit. The limit is
 of what is memory and no file (`ulimit -d`): that of address space counts what the host sees of the file, too.
+What is resident, weights of the artifact on their way into the file included, is what was planned and a few pieces.
 """
 
 import json
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import sys
 
@@ -63,3 +65,22 @@ refused, _ = train("whole", limit)
 print(f"state beyond the limit, on the device: exit {refused.returncode}, {refused.stderr.strip().splitlines()[-1] if refused.stderr.strip() else 'without a word'}")
 done, limited = train("file", limit)
 print(f"state beyond the limit, in a file: {'exit ' + str(done.returncode) + ' ' + done.stderr if not limited else 'same' if limited['losses'] == whole['losses'] == moved['losses'] else 'different'}")
+
+# Weights of 64 MiB, each of which is the same numbers.
+(WORK / "absent.bin").write_bytes(b"".join(struct.pack("<f", (i % 61 - 30) / 2048) for i in range(61)) * (2048 * 2048 // 61 + 1))
+steps["weights"] = WORK / "weights.tide"
+must(["lowtide", "compile", model, "-o", steps["weights"], "--entries=train", "--device-budget=40%", "--disk-budget=1GiB", "-q"])
+
+
+def resident(*line):
+    """The most bytes that a program has in memory."""
+    process = subprocess.Popen([str(word) for word in line], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0, status
+    return used.ru_maxrss * 1024
+
+
+summary = WORK / "weights.json"
+most = resident("lowtide-run", steps["weights"], "--data=synthetic", "--steps=2", "--threads=1", "-q", f"--summary={summary}", f"--spill={WORK}")
+most -= json.loads(summary.read_text())["planned_bytes"] + resident("lowtide-run", "--help")
+print(f"resident beyond the plan and the program: {'less than 40 MiB' if most < 40 * MIB else f'{most:,} bytes'}")

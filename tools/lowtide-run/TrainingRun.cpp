@@ -144,6 +144,10 @@ Status TrainingRun::bind() {
   LOWTIDE_TRY(session_->bind(bind));
   if (std::string warning = session_->device().warning(); !warning.empty())
     notes_.push_back(std::move(warning));
+  const char *ofFile = !options_.spill.empty() ? "--spill" : options_.spillIo != "auto" ? "--spill-io" : nullptr;
+  if (ofFile && !session_->plannedBytes(plan::Arena::FILE))
+    notes_.push_back(std::string(ofFile) + " has no use: no value of this artifact waits in a file; where some must, "
+                                           "lowtide compile --device-budget=… --disk-budget=… says so");
   if (isAdapterPath(options_.init))
     LOWTIDE_TRY(loadAdapter(*session_, options_.init, notes_));
   else if (isInitFile(options_.init))
@@ -525,17 +529,6 @@ Status TrainingRun::writeResults() {
   if (!options_.quiet)
     progress_->line("done", summary_->text());
   return failed;
-}
-
-/// What the end of the run writes; a refusal then would come after the work.
-Status TrainingRun::checkResults() const {
-  const std::string profile = options_.profile == "-" ? "" : options_.profile;
-  for (const std::string &path : {options_.exportEma, options_.dumpOutputs, options_.summary, profile})
-    if (!path.empty())
-      LOWTIDE_TRY(checkWritable(path));
-  return options_.exportModel.empty()
-             ? Status::ok()
-             : checkExport(*session_, options_.model, options_.exportModel, options_.mergeLora);
 }
 
 Status TrainingRun::run() {

@@ -4,13 +4,26 @@
 #include "Signals.h"
 #include "TrainingRun.h"
 
+#include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/Finite.h"
+#include "runtime/checkpoint/OutputFile.h"
 
 #include <cmath>
 
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
+
+/// What the end of the run writes; a refusal then would come after the work.
+Status TrainingRun::checkResults() const {
+  const std::string profile = options_.profile == "-" ? "" : options_.profile;
+  for (const std::string &path : {options_.exportEma, options_.dumpOutputs, options_.summary, profile})
+    if (!path.empty())
+      LOWTIDE_TRY(checkWritable(path));
+  return options_.exportModel.empty()
+             ? Status::ok()
+             : checkExport(*session_, options_.model, options_.exportModel, options_.mergeLora);
+}
 
 void TrainingRun::save(StepReport &report, bool isLast) {
   const config::Stopwatch saving;

@@ -8,15 +8,19 @@
 //    takes what was promised when it was fitted, or instruction by instruction
 //    where that takes less; programs share one arena, which is as
 //    large as the largest needs.
-// 3. Rewrite the slices.
+// 3. Pack again with what stores read alive until their lane has read it, as
+//    far as the arena has room, so that what follows need not wait for its bytes.
+// 4. Rewrite the slices.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
 #include "PlanLayout.h"
 #include "StepPass.h"
+#include "StoreTails.h"
 #include "lowtide/RuntimeQuery/PlanProof.h"
 #include "lowtide/Solve/Packing/Packing.h"
 #include "llvm/ADT/StringSet.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace lowtide;
@@ -35,6 +39,8 @@ struct Problem {
   std::vector<solve::Buffer> buffers;
   /// By program point: copies and what they come before are one, and so are launches of one kernel op.
   std::vector<solve::Buffer> coarse;
+  /// Of buffers that a store reads, the ends of both until which it does, by their place in `ops`.
+  llvm::SmallMapVector<size_t, std::pair<uint32_t, uint32_t>, 8> tails = {};
 };
 
 class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
@@ -91,8 +97,11 @@ static void number(Block &block, llvm::function_ref<bool(Operation *)> isMerged,
   now += isOpen;
 }
 
+using Tails = llvm::MapVector<StringAttr, Operation *>;
+
 /// Finds the live ranges of a program's buffers, those named `liveRanges` in each problem.
-static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, Problem> &problems, bool isCoarse) {
+static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, Problem> &problems, bool isCoarse,
+                          const Tails &tails) {
   std::vector<solve::Buffer> Problem::*liveRanges = isCoarse ? &Problem::coarse : &Problem::buffers;
   llvm::StringMap<solve::Buffer *> find;
   for (auto &[arena, problem] : problems)
@@ -115,9 +124,11 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
   };
   uint32_t now = 0;
   SmallVector<std::pair<uint32_t, uint32_t>> repeats;
+  llvm::DenseMap<Operation *, uint32_t> numbers;
   number(
       program.getBlock(), isMerged, now,
       [&](Operation *op, uint32_t at) {
+        numbers[op] = at;
         plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
           auto it = find.find(slice.getArena().getValue());
           if (it == find.end())
@@ -135,6 +146,15 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
       else if (op.getKept())
         buffer.end = now + 1;
     }
+  for (auto &[arena, problem] : problems)
+    for (auto [i, op] : llvm::enumerate(problem.ops))
+      if (auto tail = tails.find(op.getNameAttr()); tail != tails.end()) {
+        const uint32_t at = numbers.lookup(tail->second);
+        auto loop = llvm::find_if(repeats, [&](const auto &repeat) { return repeat.first == at; });
+        auto &ends = problem.tails[i];
+        (isCoarse ? ends.second : ends.first) =
+            isa<plan::RepeatOp>(tail->second) && loop != repeats.end() ? loop->second : at + 1;
+      }
   for (auto [begin, end] : repeats)
     for (auto &[arena, problem] : problems)
       for (solve::Buffer &buffer : problem.*liveRanges) {
@@ -147,7 +167,7 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
 }
 
 /// Problems by arena, in the order in which buffers name the arenas.
-static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program) {
+static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program, const Tails &tails) {
   llvm::MapVector<StringAttr, Problem> problems;
   for (auto op : program.getBlock().getOps<plan::BufferOp>()) {
     Problem &problem = problems[op.getArenaAttr().getAttr()];
@@ -156,8 +176,8 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
   }
   for (auto &[arena, problem] : problems)
     problem.coarse = problem.buffers;
-  findLifetimes(program, problems, /*isCoarse=*/false);
-  findLifetimes(program, problems, /*isCoarse=*/true);
+  findLifetimes(program, problems, /*isCoarse=*/false, tails);
+  findLifetimes(program, problems, /*isCoarse=*/true, tails);
   return problems;
 }
 
@@ -175,9 +195,61 @@ static solve::Packing packEither(const Problem &problem, const solve::PackingOpt
   return packing;
 }
 
+/// Lets what stores read live on until they are over, in the order of the program, where at most so many bytes are
+/// alive then: all of that time, or as much of it as there is room.
+static bool stretchStored(Problem &problem, uint64_t mostBytes, uint64_t alignment) {
+  uint32_t length = 0;
+  for (const solve::Buffer &buffer : problem.buffers)
+    length = std::max(length, buffer.end);
+  for (const auto &[i, ends] : problem.tails)
+    length = std::max(length, ends.first);
+  std::vector<uint64_t> live(length + 1, 0);
+  for (const solve::Buffer &buffer : problem.buffers) {
+    live[buffer.begin] += solve::alignTo(buffer.bytes, alignment);
+    live[buffer.end] -= solve::alignTo(buffer.bytes, alignment);
+  }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  bool isChanged = false;
+  for (const auto &[i, ends] : problem.tails) {
+    solve::Buffer &fine = problem.buffers[i], &coarse = problem.coarse[i];
+    const uint64_t bytes = solve::alignTo(fine.bytes, alignment);
+    const uint32_t begin = fine.end;
+    while (fine.end < ends.first && live[fine.end] + bytes <= mostBytes)
+      live[fine.end++] += bytes;
+    // Of two numbers of one instruction, what is left is the same.
+    const uint32_t left = std::max(ends.first, fine.end) - fine.end;
+    if (ends.second > left)
+      coarse.end = std::max(coarse.end, fine.end > begin ? ends.second - left : 0);
+    isChanged |= fine.end > begin;
+  }
+  return isChanged;
+}
+
+/// Addresses for which fewer instructions wait for stores, in as many bytes as `packing` takes; itself where there are
+/// none.
+static solve::Packing packForStores(const Problem &problem, solve::Packing packing,
+                                    const solve::PackingOptions &options) {
+  if (problem.tails.empty())
+    return packing;
+  constexpr uint64_t shares = 16;
+  for (uint64_t less = 0; less < shares / 2; less = 2 * less + 1) {
+    Problem longer = problem;
+    if (!stretchStored(longer, packing.arenaBytes - packing.arenaBytes / shares * less, options.alignment))
+      return packing;
+    solve::Packing roomy = packEither(longer, options.getQuick());
+    if (roomy.arenaBytes > packing.arenaBytes)
+      continue;
+    roomy.arenaBytes = packing.arenaBytes;
+    roomy.boundBytes = packing.boundBytes;
+    return roomy;
+  }
+  return packing;
+}
+
 LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
   llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>> address;
-  for (auto &[name, problem] : poseProblems(program)) {
+  const Tails tails = findStoreTails(program, train::getTarget(getOperation()));
+  for (auto &[name, problem] : poseProblems(program, tails)) {
     auto arena = dyn_cast_or_null<plan::ArenaOp>(SymbolTable::lookupSymbolIn(module, name));
     if (!arena)
       return program.emitError("buffers name arena ") << name << ", which is not there";
@@ -187,7 +259,7 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     if (!solve::isPackable(problem.buffers, options.alignment))
       return program.emitError("buffers together need more than 2^63 bytes");
     uint64_t base = arena.getRole() == plan::ArenaRole::Transient ? 0 : arena.getBytes();
-    solve::Packing packing = packEither(problem, options);
+    const solve::Packing packing = packForStores(problem, packEither(problem, options), options);
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
     for (auto [i, op] : llvm::enumerate(problem.ops))
       address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};

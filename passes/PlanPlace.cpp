@@ -236,7 +236,11 @@ static solve::Packing packForStores(const Problem &problem, solve::Packing packi
     Problem longer = problem;
     if (!stretchStored(longer, packing.arenaBytes - packing.arenaBytes / shares * less, options.alignment))
       return packing;
-    solve::Packing roomy = packEither(longer, options.getQuick());
+    solve::PackingOptions enough = options;
+    enough.effort /= problem.ops.size() > 256 ? 64 : 8;
+    const uint64_t bound = solve::liveBound(longer.buffers, options.alignment), slack = packing.arenaBytes - bound;
+    enough.nearness = slack ? std::clamp<uint64_t>(bound / slack, 1, options.nearness) : options.nearness;
+    solve::Packing roomy = packEither(longer, enough);
     if (roomy.arenaBytes > packing.arenaBytes)
       continue;
     roomy.arenaBytes = packing.arenaBytes;

@@ -65,6 +65,11 @@ static bool checkBudget(const Options &options, const config::Config &config) {
     if (llvm::Expected<ByteSize> size = parseByteSize(options.deviceBudget); !size)
       return fail("--device-budget: " + llvm::toString(size.takeError()),
                   "'lowtide fit' prints which budgets a step can have");
+    for (const char *flag : {"host-budget", "disk-budget"})
+      if (!config.findOrigin(flag).empty() && options.command == Command::Compile && options.rematStrategy != "fit")
+        return fail(std::string("--") + flag + " has no effect with --remat-strategy=" + options.rematStrategy +
+                        ", which recomputes and stores nothing",
+                    "leave out one of them; 'lowtide fit --baselines' prints strategies that store");
     return true;
   }
   for (const char *flag : {"host-budget", "disk-budget"})

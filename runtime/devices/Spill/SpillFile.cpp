@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -50,7 +51,9 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
   const int error = spill->bytes_ ? ::posix_fallocate(file, 0, static_cast<off_t>(spill->bytes_)) : 0;
   if (error) {
     std::string has;
-    if (struct statvfs system; ::fstatvfs(file, &system) == 0)
+    if (struct rlimit most; error == EFBIG && ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < spill->bytes_)
+      has = "; this process may write files of " + std::to_string(most.rlim_cur) + " bytes (ulimit -f)";
+    else if (struct statvfs system; ::fstatvfs(file, &system) == 0)
       has = "; it has " + std::to_string(uint64_t(system.f_bavail) * system.f_frsize) + " free";
     return Status(error == ENOSPC || error == EFBIG ? StatusCode::OverBudget : StatusCode::Io,
                   "has no room for the " + std::to_string(spill->bytes_) +

@@ -90,8 +90,16 @@ template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
 template <bool Largest> Expr sharedExtremum(Expr x, Dims dims) {
   return extremum<Largest ? nn::maximum : nn::minimum>(x, dims);
 }
+/// The first of the equal elements has it all; of several dimensions, which follow each other, the first in their
+/// order.
 template <bool Largest> Expr pickedExtremum(Expr x, Dims dims) {
-  return dims.size() == 1 && isFloat(x) ? firstExtremum(x, dims.front(), Largest) : sharedExtremum<Largest>(x, dims);
+  if (dims.empty() || !isFloat(x) || dims.back() - dims.front() + 1 != int64_t(dims.size()))
+    return sharedExtremum<Largest>(x, dims);
+  SmallVector<int64_t> joined(x.shape());
+  for (int64_t i = dims.front() + 1; i <= dims.back(); ++i)
+    joined[dims.front()] *= joined[i];
+  joined.erase(joined.begin() + dims.front() + 1, joined.begin() + dims.back() + 1);
+  return firstExtremum(nn::reshape(x, joined), dims.front(), Largest);
 }
 
 /// The largest (smallest) element along dimensions; equal ones share the cotangent, unless the program picks one.

@@ -392,6 +392,16 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
   return false;
 }
 
+bool lowtide::isOfMaximumPool(const ::onnx::NodeProto &node) {
+  if (findProgramOperator(node) != "aten.amax.default")
+    return false;
+  std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
+  StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
+  // The module that calls it; or the line of code, which is the last one.
+  return (classes.size() > 1 && StringRef(classes[classes.size() - 2]).contains(".AdaptiveMaxPool")) ||
+         trace.rsplit('\n').second.contains("adaptive_max_pool");
+}
+
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {
   // The outermost frame: below one of the program's, it is code of an operation that takes functions (`torch.cond`,
   // `scan`), through which gradients flow.

@@ -20,7 +20,8 @@ static Ties findTies(const ::onnx::NodeProto &node) {
     return Ties::AsOperator;
   std::string program = findProgramOperator(node);
   if (isReduction)
-    return program == "aten.max.dim" || program == "aten.min.dim" ? Ties::First : Ties::AsOperator;
+    return program == "aten.max.dim" || program == "aten.min.dim" || isOfMaximumPool(node) ? Ties::First
+                                                                                           : Ties::AsOperator;
   if (!StringRef(program).starts_with("aten.clamp"))
     return Ties::AsOperator;
   // `(%x, %scalar_tensor_default)`: a number; `(%x, %limit)`: a tensor.

@@ -60,3 +60,16 @@ func.func @model(%x: tensor<4x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   %3 = onnx.node "Sqrt"(%2) {attrs = {}, domain = "", outputs = ["b"], version = 20 : i64} : (!onnx.value) -> !onnx.value
   return %0, %3 : !onnx.value, !onnx.value
 }
+
+// -----
+
+// A pooling of all places gives all to the first of the largest elements, in the order of the dimensions.
+// CHECK-LABEL: func.func @forward(
+// CHECK: %[[ROWS:.*]] = nn.reshape %arg0 : tensor<4x2x3xf32> -> tensor<4x6xf32>
+// CHECK: nn.argmax %[[ROWS]]
+// CHECK: nn.reduce_sum
+func.func @model(%x: tensor<4x2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "a"}) {
+  %axes = onnx.constant dense<[-2, -1]> : tensor<2xi64>
+  %0 = onnx.node "ReduceMax"(%x, %axes) {attrs = {ties = 3 : i64, keepdims = 1 : i64}, domain = "", outputs = ["a"], version = 20 : i64} : (tensor<4x2x3xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -145,6 +145,9 @@ bool includesSelf(const ::onnx::NodeProto &node);
 /// The number by which the pooling that the node was exported from divides (`divisor_override`), which ONNX has no word
 /// for; nullopt: it has none, or nothing is known.
 std::optional<int64_t> findProgramDivisor(const ::onnx::NodeProto &node);
+/// Whether the node was exported from a pooling that takes the largest element of all places (`adaptive_max_pool2d` to
+/// one), for which the exporter has `amax`: its stack trace or its module tells.
+bool isOfMaximumPool(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
 /// the name of its code, `<eval_with_key>.42`; empty: none.
 llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);

@@ -29,7 +29,8 @@ std::vector<std::string> lowtide::findSignedDistances(const GraphProto &graph) {
     const NodeProto *power = sum ? values.find(sum->input(0), "Pow", 1) : nullptr;
     if (!power || !values.find(power->input(0), "Sub", 1))
       continue;
-    const std::optional<double> order = values.findNumber(power->input(1)), inverse = values.findNumber(root.input(1));
+    const std::optional<double> order = values.findNumber(power->input(1)),
+                                inverse = values.evaluateNumber(root.input(1));
     if (order.value_or(0) == 0 || !inverse)
       continue;
     const bool isRoot = std::abs(*inverse - 1 / *order) < 1e-6;

@@ -54,6 +54,16 @@ std::optional<double> ValueIndex::findNumber(StringRef value) const {
   return std::nullopt;
 }
 
+std::optional<double> ValueIndex::evaluateNumber(StringRef value) const {
+  const NodeProto *maker = find(value);
+  if (!maker || maker->input_size() != 2 || (maker->op_type() != "Add" && maker->op_type() != "Div"))
+    return findNumber(value);
+  std::optional<double> left = evaluateNumber(maker->input(0)), right = evaluateNumber(maker->input(1));
+  if (!left || !right)
+    return std::nullopt;
+  return maker->op_type() == "Add" ? *left + *right : *left / *right;
+}
+
 ArrayRef<const NodeProto *> ValueIndex::findReaders(StringRef value) const {
   auto found = readers.find(value);
   return found == readers.end() ? ArrayRef<const NodeProto *>() : ArrayRef<const NodeProto *>(found->second);

@@ -14,6 +14,33 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(Distances, WithoutAbsoluteValuesAreSaid) {
+  // The exporter writes the root as 1 / (p + 1e-6), which a file that is not folded leaves to be computed.
+  auto say = [](const std::string &order, const std::string &root) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[3,2] a, float[3,2] b) => (float[3] y) <int64[1] last = {-1}> {
+        d = Sub(a, b)
+        p = Constant<value = float {)" +
+                                  order + R"(}>()
+        power = Pow(d, p)
+        sum = ReduceSum<keepdims = 0>(power, last)
+        )" + root + R"(
+        y = Pow(sum, q)
+      })"))
+        .messages;
+  };
+  const std::string computed = R"(e = Constant<value = float {0.000001}>() s = Add(p, e)
+                                  one = Constant<value = float {1.0}>() q = Div(one, s))";
+  for (const std::string &said :
+       {say("1.0", computed), say("3.0", computed), say("1.0", "q = Constant<value = float {1.0}>()")})
+    EXPECT_THAT(said, HasSubstr("without their absolute values, which count at these orders: y"));
+  // Even orders, and powers that are no distance.
+  for (const std::string &silent : {say("2.0", computed), say("3.0", "q = Constant<value = float {0.5}>()"),
+                                    say("3.0", "q = Div(p, p)"), say("3.0", "q = Add(p, p)")})
+    EXPECT_THAT(silent, Not(HasSubstr("absolute values")));
+}
+
 TEST(Pools, OfAllPlacesPickOneElement) {
   auto isPool = [](const std::string &operation, const std::string &modules, const std::string &line) {
     ::onnx::NodeProto node;

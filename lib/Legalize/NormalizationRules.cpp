@@ -217,7 +217,9 @@ LogicalResult batchNorm(NodeView &n) {
   double epsilon = n.attrFloat("epsilon", 1e-5), momentum = n.attrFloat("momentum", 0.9);
   bool stated = n.version() >= 14 ? n.attr("training_mode", 0) != 0 : n.numResults() > 1;
   TrainingMode mode = n.context.options.mode;
-  bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" ||
+  // Repeated for each sample, they are those of an instance norm, which takes each sample's own in training.
+  const bool isOfSamples = isRepeated(n.op->getOperand(3)) && isRepeated(n.op->getOperand(4));
+  bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" || isOfSamples ||
                    (isSplatOf(scale, 1) && isSplatOf(bias, 0) && n.context.roleOf(n.in(3)) == "state");
   const bool isFrozen = mode == TrainingMode::Train && isFrozenBesideOthers(n);
   if (isFrozen)

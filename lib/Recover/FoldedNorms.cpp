@@ -97,6 +97,12 @@ static std::string findNormModule(const NodeProto &node, const Signature &signat
   return findModulePath(node).value_or("");
 }
 
+bool lowtide::normalizesSamples(const GraphProto &graph, StringRef statistic) {
+  return any_of(graph.node(), [&](const NodeProto &node) {
+    return node.op_type() == "InstanceNormalization" && is_contained(findProgramOperands(node), statistic);
+  });
+}
+
 void lowtide::reportFoldedNorms(ModelView &file, const Signature &signature, std::vector<std::string> modules,
                                 StringRef remedy) {
   for (const NodeProto &node : file.getModel().graph().node())

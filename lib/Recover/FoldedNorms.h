@@ -26,6 +26,8 @@ struct FoldedNorms {
 /// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave, in files without the
 /// program's signature.
 FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
+/// Whether an instance norm of the program reads the statistic, of which its node keeps nothing.
+bool normalizesSamples(const ::onnx::GraphProto &graph, llvm::StringRef statistic);
 /// Warns about them.
 void reportFoldedNorms(ModelView &file);
 /// Warns about `modules`, batch norms that are gone from a file with the program's signature, and about those of which

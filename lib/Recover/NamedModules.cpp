@@ -6,6 +6,8 @@
 
 #include "NamedModules.h"
 
+#include "ValueIndex.h"
+
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "onnx/onnx_pb.h"
@@ -17,12 +19,25 @@
 using namespace llvm;
 using namespace lowtide;
 
+/// Whether the value is repeated for each sample, as an instance norm's statistics are, for a batch norm's operator.
+static bool reachesNorm(const ValueIndex &values, StringRef value) {
+  return any_of(values.findReaders(value), [&](const ::onnx::NodeProto *reader) {
+    if (!reader || reader->output_size() == 0)
+      return false;
+    if (reader->op_type() == "BatchNormalization")
+      return true;
+    return is_contained({"Tile", "Expand", "Reshape", "Concat"}, reader->op_type()) &&
+           reachesNorm(values, reader->output(0));
+  });
+}
+
 void lowtide::keepFrozenNorms(ModelView &file, std::vector<InitializerInfo> &infos) {
+  const ValueIndex values(file.getModel().graph());
   StringSet<> means, variances, whole;
   for (const InitializerInfo &info : infos) {
     const StringRef leaf = leafOf(info.name);
     if ((leaf == "running_mean" || leaf == "running_var") && info.role == InitializerRole::Constant &&
-        none_of(info.uses, isRunningStatistic))
+        none_of(info.uses, isRunningStatistic) && !reachesNorm(values, info.tensor))
       (leaf == "running_mean" ? means : variances).insert(moduleOf(info.name));
     else if (leaf != "weight" && leaf != "bias") // more than a norm: what it computes is not known
       whole.insert(moduleOf(info.name));

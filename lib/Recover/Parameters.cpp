@@ -138,6 +138,15 @@ bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signat
       StringRef(use.node->op_type()).ends_with("Normalization") &&
       StringRef(findProgramOperator(*use.node)).contains("norm"))
     return true;
+  // Besides its value, an instance norm without a scale reads its running statistics, if it keeps any.
+  if (use.node->op_type() == "InstanceNormalization" && (role == "weight" || role == "bias") &&
+      StringRef(findProgramOperator(*use.node)).contains("instance_norm") &&
+      llvm::all_of(llvm::drop_begin(operands, std::min<size_t>(operands.size(), 1)), [&](const std::string &operand) {
+        const SignatureEntry *entry = signature.findPlaceholder(operand);
+        return entry && entry->kind == SignatureEntry::Buffer &&
+               llvm::is_contained({"running_mean", "running_var"}, leafOf(entry->target));
+      }))
+    return true;
   return use.node->op_type() == "BatchNormalization" && (role == "weight" || role == "bias") && !operands.empty() &&
          llvm::none_of(operands, [&](const std::string &operand) {
            const SignatureEntry *entry = signature.findPlaceholder(operand);

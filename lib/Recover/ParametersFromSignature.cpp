@@ -485,7 +485,8 @@ void SignatureClassifier::findTies() {
 void SignatureClassifier::reportFoldedBatchNorms() {
   SmallVector<StringRef> modules;
   for (Entry entry : missing) {
-    if (claimed.contains(entry) || leafOf(entry->target) != "running_mean")
+    if (claimed.contains(entry) || leafOf(entry->target) != "running_mean" ||
+        normalizesSamples(file.getModel().graph(), entry->placeholder))
       continue;
     StringRef module = moduleOf(entry->target);
     Entry weight = signature.findTarget((module.empty() ? "weight" : module + ".weight").str());

@@ -271,6 +271,10 @@ static constexpr Row rows[] = {
      "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), without "
      "their absolute values, which count at these orders: {names}",
      "write (a - b).abs(), or export with dynamo=True"},
+    {FindingKind::NormsCumulative, "norms-cumulative", Certainty::Assumed,
+     "batch norms keep the statistics of the last batch alone, or none, as where the program averages them over all "
+     "batches (momentum=None), for which ONNX has no word: their running statistics are not averaged: {names}",
+     "give the norm a momentum, and export again; or compute its statistics after training (update_bn)"},
     {FindingKind::StatisticsEarly, "statistics-early", Certainty::Stated,
      "the program reads running statistics as a batch norm's call left them, and its exporter lets {names} read what "
      "they were before the step",

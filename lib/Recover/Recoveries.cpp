@@ -142,6 +142,28 @@ static Names findEarlyStatistics(GraphProto &graph) {
   return found;
 }
 
+/// Batch norms of PyTorch's old exporter of which no running statistic is kept, or nothing but it: what it writes for
+/// an average over all batches, in training form and otherwise.
+static Names findCumulativeNorms(GraphProto &graph) {
+  Names found;
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() != "BatchNormalization" || node.input_size() != 5 || !node.output_size() ||
+        !llvm::StringRef(node.input(4)).ends_with("running_var") || !findProgramNote(node).empty())
+      continue;
+    double momentum = 0.9;
+    bool isTraining = node.output_size() > 1;
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == "momentum")
+        momentum = attribute.f();
+      else if (attribute.name() == "training_mode")
+        isTraining = attribute.i() != 0;
+    if (std::string norm = moduleOf(node.input(4)).str();
+        momentum == (isTraining ? 0 : 1) && !llvm::is_contained(found, norm))
+      found.push_back(norm);
+  }
+  return found;
+}
+
 /// Results of operations within the program's own functions with a backward pass.
 static Names findOwnFunctions(GraphProto &graph) {
   Names found;
@@ -255,6 +277,11 @@ static const Recovery operations[] = {
      "",
      {},
      FindingKind::SignedDistances},
+    {finds<findCumulativeNorms>,
+     "no notes; a batch norm's momentum of 0 in training form, of 1 in inference form",
+     "",
+     {},
+     FindingKind::NormsCumulative},
     {finds<findEarlyStatistics>,
      "readers of running statistics that name what a norm's call made of them",
      "",

@@ -103,6 +103,7 @@ enum class FindingKind : uint8_t {
   StraightThrough,
   NegativePositions,
   SignedDistances,
+  NormsCumulative,
   StatisticsEarly,
   OwnBackwardLost,
   ScatterMeansRestored,

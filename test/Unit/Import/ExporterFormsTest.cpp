@@ -14,6 +14,76 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+/// An instance norm without a scale that keeps statistics; tensors of ones and zeros stand where its operator needs
+/// them.
+static Classified classifyInstanceNorm(const std::string &operands, bool isFolded) {
+  ModelProto model =
+      parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2,3] x) => (float[2,2,3] y) <float[2,2,1] "c.weight" = {2, 3, 4, 5})" +
+                 std::string(isFolded ? R"(, float[2] val_3 = {1, 1}, float[2] val_7 = {0, 0})" : "") +
+                 "> { c = Conv(x, \"c.weight\") " + (isFolded ? "" : R"(val_3 = Constant<value = float[2] {1, 1}>()
+                                                    val_7 = Constant<value = float[2] {0, 0}>())") +
+                 " y = InstanceNormalization(c, val_3, val_7) }");
+  const bool isScaled = operands.find("p_n_weight") != std::string::npos;
+  setSignature(model,
+               isScaled ? std::vector<std::string>{"c.weight", "n.weight", "n.bias"}
+                        : std::vector<std::string>{"c.weight"},
+               "b_n_running_mean: BUFFER target='n.running_mean'\nb_n_running_var: BUFFER target='n.running_var'\n");
+  const int norm = model.graph().node_size() - 1;
+  setOperation(model, norm, "instance_norm", 1, "instance_norm.default", operands);
+  setNote(model, norm, "pkg.torch.onnx.name_scopes", "['', 'n', 'instance_norm']");
+  return classify(model);
+}
+
+TEST(KeptStatistics, BareInstanceNormsHaveConstantScales) {
+  const std::string kept = "%c, None, None, %b_n_running_mean, %b_n_running_var, True, 0.2, 1e-05, False";
+  for (bool isFolded : {true, false}) {
+    Classified result = classifyInstanceNorm(kept, isFolded);
+    EXPECT_EQ(result.failure, FailureKind::None) << result.messages;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("c.weight"));
+    EXPECT_THAT(result.messages, Not(HasSubstr("folded into the layers before")));
+  }
+  // Those of a norm that has a scale and a shift are these.
+  Classified scaled = classifyInstanceNorm("%c, %p_n_weight, %p_n_bias, None, None, True, 0.2, 1e-05, False", true);
+  EXPECT_THAT(scaled.names(InitializerRole::Parameter), ElementsAre("c.weight", "n.weight", "n.bias"));
+}
+
+TEST(KeptStatistics, RepeatedOnesAreOfANormThatTrains) {
+  // Scale and shift of an instance norm in inference form are trained, unlike those of a detector's frozen norm.
+  Classified result = classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[1,4,3] x) => (float[1,4,3] y)
+    <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 4}, float[2] "n.running_mean" = {0.3, 0.2},
+     float[2] "n.running_var" = {0.9, 0.8}, int64[1] two = {2}> {
+      w = Tile("n.weight", two) b = Tile("n.bias", two) m = Tile("n.running_mean", two) v = Tile("n.running_var", two)
+      y = BatchNormalization(x, w, b, m, v)
+    })"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("n.weight", "n.bias"));
+  EXPECT_THAT(result.messages, Not(HasSubstr("frozen norms")));
+}
+
+TEST(KeptStatistics, AveragesOverAllBatchesAreSaid) {
+  auto say = [](const std::string &attributes, const std::string &results = "y") {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[4,2] x) => (float[4,2] y)
+      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 4}, float[2] "n.running_mean" = {0.3, 0.2},
+       float[2] "n.running_var" = {0.9, 0.8}> {
+        )" + results + " = BatchNormalization<" +
+                                  attributes + R"(>(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+      })"))
+        .messages;
+  };
+  for (const std::string &said : {say("momentum = 1.0"), say("momentum = 0.0, training_mode = 1", "y, m, v")})
+    EXPECT_THAT(said, HasSubstr("(momentum=None), for which ONNX has no word: their running statistics are not "
+                                "averaged: n"));
+  for (const std::string &silent :
+       {say("momentum = 0.9"), say("momentum = 0.0"), say("momentum = 1.0, training_mode = 1", "y, m, v"),
+        say("training_mode = 1", "y, m, v")})
+    EXPECT_THAT(silent, Not(HasSubstr("momentum=None")));
+}
+
 TEST(Distances, WithoutAbsoluteValuesAreSaid) {
   // The exporter writes the root as 1 / (p + 1e-6), which a file that is not folded leaves to be computed.
   auto say = [](const std::string &order, const std::string &root) {

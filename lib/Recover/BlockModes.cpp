@@ -4,7 +4,8 @@
 // writes its operations without the mode. Of both modes the stack traces alone are left, of code that the exporter
 // made: one that converts types is `autocast`, but another may be `no_grad` as well as `autocast(enabled=False)`. It is
 // taken for the latter where it alone reads what a layer made, or has parameters of its own next to what the network
-// made: nothing would train them otherwise; and it is said where that decides about a gradient.
+// made, or where every way from a parameter to the loss goes through such blocks: nothing would train them otherwise;
+// and it is said where that decides about a gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -165,6 +166,9 @@ public:
   /// Whether a gradient has to flow out of `block`: it alone reads what a layer of the network made, or it reads what
   /// the network made and parameters of its own.
   bool isNeeded(StringRef block) const;
+  /// Those of `blocks` that what a layer outside of them made enters first, where every way from the layer's parameter
+  /// goes through one of them.
+  StringSet<> findOnlyWays(const StringSet<> &blocks) const;
   /// Whether a gradient that flows through `value`, of a block, into `reader` reaches a parameter.
   bool matters(const NodeProto &reader, StringRef value) const;
 
@@ -178,6 +182,8 @@ private:
   static constexpr int noMaker = -1;
 
   void findReached();
+  /// The nodes that gradients flow to other than through `blocks`.
+  std::vector<bool> findAround(const StringSet<> &blocks) const;
   /// Whether the value depends on the inputs' numbers.
   bool isOfBatch(StringRef value) const;
   /// Whether the node gives what it reads in another shape or type, or times a number.
@@ -372,6 +378,52 @@ bool GradientPaths::isNeeded(StringRef block) const {
   return readsNetwork && hasParameters;
 }
 
+std::vector<bool> GradientPaths::findAround(const StringSet<> &blocks) const {
+  std::vector<bool> isAround(nodes.size());
+  SmallVector<int> open;
+  for (const auto &end : ends)
+    if (auto maker = makers.find(end.first()); maker != makers.end())
+      open.push_back(maker->second);
+  while (!open.empty()) {
+    const int index = open.pop_back_val();
+    if (!nodes[index].passes || isAround[index] || blocks.contains(nodes[index].block))
+      continue;
+    isAround[index] = true;
+    for (const auto &[value, maker] : nodes[index].operands)
+      if (maker != noMaker)
+        open.push_back(maker);
+  }
+  return isAround;
+}
+
+StringSet<> GradientPaths::findOnlyWays(const StringSet<> &blocks) const {
+  const std::vector<bool> isAround = findAround(blocks);
+  auto isOnlyThrough = [&](StringRef parameter) {
+    return none_of(readers.lookup(parameter), [&](int reader) { return bool(isAround[reader]); });
+  };
+  StringSet<> found;
+  std::vector<bool> isSeen(nodes.size());
+  SmallVector<int> open;
+  for (auto [i, node] : enumerate(nodes))
+    if (node.isReached && !blocks.contains(node.block) && any_of(node.operands, [&](const auto &operand) {
+          return operand.second == noMaker && isOnlyThrough(operand.first);
+        }))
+      open.push_back(int(i));
+  while (!open.empty()) {
+    const int index = open.pop_back_val();
+    if (isSeen[index] || !nodes[index].isReached)
+      continue;
+    isSeen[index] = true;
+    if (blocks.contains(nodes[index].block)) {
+      found.insert(nodes[index].block);
+      continue;
+    }
+    for (const std::string &output : graph.node(index).output())
+      append_range(open, readers.lookup(output));
+  }
+  return found;
+}
+
 bool GradientPaths::matters(const NodeProto &reader, StringRef value) const {
   return nodes[makers.lookup(value)].isOfParameters && reader.output_size() &&
          nodes[makers.lookup(reader.output(0))].isReached;
@@ -405,6 +457,10 @@ Recovered lowtide::detachBlocks(GraphProto &graph) {
   for (const auto &block : blocks)
     if (paths.isNeeded(block.first()))
       flowing.insert(block.first());
+  for (const auto &block : flowing)
+    blocks.erase(block.first());
+  for (const auto &block : paths.findOnlyWays(blocks))
+    flowing.insert(block.first());
   StringMap<std::string> detached;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   auto say = [](std::vector<std::string> &names, const std::string &name) {

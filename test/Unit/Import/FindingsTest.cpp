@@ -133,6 +133,31 @@ TEST(Findings, BlocksThatParametersNeedAreTakenForAutocast) {
   EXPECT_THAT(make("c = Sign(h) z = Relu(c) u = Mul(h, v)", "Sub(u, z)", 2), IsEmpty());
 }
 
+TEST(Findings, ParametersKeepAWayToTheLoss) {
+  // Two blocks, which alone read what a layer made: itself and its squares, as structural similarity has it.
+  auto make = [](const std::string &loss) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}, float[4] v = {4, 3, 2, 1}> {
+        h = Mul(x, w)
+        r = Mul(h, h)
+        z = Relu(h)
+        u = Abs(r)
+        )" + loss + "}");
+    setSignature(model, {"w", "v"}, "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "h", 2, "mul.Tensor", "%x, %p_w");
+    for (int node : {2, 3}) {
+      setOperation(model, node, model.graph().node(node).output(0), 1, "op.default", "%h,");
+      setNote(model, node, "pkg.torch.onnx.stack_trace",
+              "File \"<eval_with_key>." + std::to_string(node) + "\", line 3, in forward");
+    }
+    return keysOf(model);
+  };
+  EXPECT_THAT(make("o = Add(z, u) y = Mul(o, v)"), ElementsAre("block-mode-unknown"));
+  // Another way is enough.
+  EXPECT_THAT(make("o = Add(z, u) p = Mul(o, v) y = Add(h, p)"), ElementsAre("block-without-gradient"));
+}
+
 TEST(Findings, CheckpointsLackBuffers) {
   auto make = [](const char *persistent) {
     ModelProto model = parseModel(R"(

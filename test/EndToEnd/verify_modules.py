@@ -45,6 +45,22 @@ def logits_by_name():
     return module, torch.nn.CrossEntropyLoss(), rows("logits-only", 8)
 
 
+class Held(torch.nn.Module):
+    """Tensors that are neither parameters nor buffers."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body, self.mix, self.tables = body, torch.eye(10), {{"shift": [torch.zeros(10)]}}
+
+    def forward(self, x):
+        return self.body(x) @ self.mix + self.tables["shift"][0]
+
+
+def held():
+    module, loss, batch = logits()
+    return Held(module), loss, batch
+
+
 def other():
     module, loss, batch = logits()
     module[1] = torch.nn.Tanh()
@@ -95,6 +111,7 @@ ADAM = ("--optimizer=adam", "--lr=2e-3", "--weight-decay=1e-3")
 CASES = [
     ("logits-only/model.onnx", "logits", (LOSS, *ADAM), 0, "everything agrees: 6 gradients, 10 losses"),
     ("logits-only/torchscript.onnx", "logits_by_name", (LOSS, "--clip-norm=0.1"), 0, "everything agrees: 6 gradients, 10 losses"),
+    ("logits-only/model.onnx", "held", (LOSS,), 0, "everything agrees: 6 gradients, 10 losses"),
     ("logits-only/model.onnx", "other", (LOSS,), 9, "first module whose output differs: '1'"),
     ("cnn-digits/dynamo.onnx", "norms", ("--optimizer=sgd", "--lr=0.05", "--momentum=0.9", "--nesterov"), 0, "everything agrees: 8 gradients, 6 buffers"),
     ("cnn-digits/dynamo.onnx", "one_norm_frozen", ("--optimizer=sgd", "--lr=0.05", "--freeze-norm=b1"), 0, "everything agrees: 8 gradients"),

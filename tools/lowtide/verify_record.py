@@ -147,6 +147,23 @@ def without_dropout(module, torch):
             part.p = 0.0
 
 
+def widen_attributes(module, torch):
+    """Tensors that modules hold as plain attributes, also in lists and dictionaries, in f64: `double` leaves them as they are."""
+
+    def wide(value):
+        if isinstance(value, torch.Tensor):
+            return value.double() if value.is_floating_point() and not isinstance(value, torch.nn.Parameter) else value
+        if type(value) not in (list, tuple, dict):
+            return value
+        parts = [wide(part) for part in (value.values() if type(value) is dict else value)]
+        if all(new is old for new, old in zip(parts, value.values() if type(value) is dict else value)):
+            return value  # modules may share it
+        return dict(zip(value, parts)) if type(value) is dict else type(value)(parts)
+
+    for part in module.modules():
+        vars(part).update({name: wide(value) for name, value in vars(part).items() if not name.startswith("_")})
+
+
 OPTIMIZERS = {
     "sgd": "SGD", "momentum": "SGD", "adagrad": "Adagrad", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "nadam": "NAdam",
     "radam": "RAdam", "adamax": "Adamax", "adadelta": "Adadelta", "asgd": "ASGD", "rprop": "Rprop", "adafactor": "Adafactor",
@@ -222,8 +239,10 @@ def run(request, torch):
     keyed, batch = isinstance(batch, dict), name_batch(batch, request, what + "()")
     torch.set_default_dtype(torch.float64)
     module = module.cpu().double()
+    widen_attributes(module, torch)
     if isinstance(loss, torch.nn.Module):
         loss = loss.cpu().double()
+        widen_attributes(loss, torch)
     without_dropout(module, torch)
     batch = {name: torch.as_tensor(value).detach().cpu() for name, value in batch.items()}
     batch = {name: value.double() if value.is_floating_point() else value for name, value in batch.items()}

@@ -1,7 +1,8 @@
 //===- Spelling.cpp - one way of saying what can be said in several --------------===//
 //
 // `onnx.compose` lists the operator sets of both models that it joins. onnxruntime takes `ai.onnx` for the standard
-// domain, and -1 for a size that is open.
+// domain, and -1 for a size that is open. PyTorch's old exporter writes an instance norm that keeps statistics as a
+// batch norm in the training form of operator sets below 14, whatever the set: five results, of which it reads one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 #include "onnx/onnx_pb.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
@@ -26,6 +28,27 @@ static void openSizes(::onnx::ValueInfoProto &value) {
   for (auto &dim : *value.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
     if (dim.has_dim_value() && dim.dim_value() == -1)
       dim.clear_value();
+}
+
+/// A batch norm with five results trains; later versions say so by an attribute, and have no place for the last two.
+static void normalizeNorms(::onnx::GraphProto &graph) {
+  llvm::StringSet<> read;
+  for (const auto &node : graph.node())
+    read.insert(node.input().begin(), node.input().end());
+  for (const auto &output : graph.output())
+    read.insert(output.name());
+  for (auto &node : *graph.mutable_node()) {
+    if (node.op_type() != "BatchNormalization" || !node.domain().empty() || node.output_size() != 5 ||
+        read.contains(node.output(3)) || read.contains(node.output(4)))
+      continue;
+    node.mutable_output()->DeleteSubrange(3, 2);
+    if (llvm::any_of(node.attribute(), [](const auto &attribute) { return attribute.name() == "training_mode"; }))
+      continue;
+    auto &mode = *node.add_attribute();
+    mode.set_name("training_mode");
+    mode.set_type(::onnx::AttributeProto::INT);
+    mode.set_i(1);
+  }
 }
 
 // The parse has bounded how deep graphs are.
@@ -63,6 +86,9 @@ void lowtide::normalizeSpelling(::onnx::ModelProto &model) {
     for (auto &node : *function.mutable_node())
       normalizeDomain(node);
   }
-  if (model.has_graph())
-    normalizeGraph(*model.mutable_graph());
+  if (!model.has_graph())
+    return;
+  normalizeGraph(*model.mutable_graph());
+  if (llvm::any_of(model.opset_import(), [](const auto &set) { return set.domain().empty() && set.version() >= 14; }))
+    normalizeNorms(*model.mutable_graph());
 }

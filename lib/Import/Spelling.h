@@ -10,7 +10,8 @@ class ModelProto;
 namespace lowtide {
 
 /// Writes the standard domain as an empty name, each operator set once where the file lists it twice in one version,
-/// and sizes of -1, which some exporters write for what is open, as no size.
+/// sizes of -1, which some exporters write for what is open, as no size, and batch norms in the training form of sets
+/// below 14 in that of the file's set.
 void normalizeSpelling(::onnx::ModelProto &model);
 
 } // namespace lowtide

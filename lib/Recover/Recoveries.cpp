@@ -255,7 +255,6 @@ static const Recovery operations[] = {
      "",
      {},
      FindingKind::DetachPerhapsAlias},
-    {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restores<restoreStraightThrough>,
      "no notes; `h + (q − h)` or `q + h − h`, one of the two made of the other, or q without a gradient",
      "`detach` of the difference",
@@ -323,6 +322,8 @@ static const Recovery afterParameters[] = {
     // Copies of modules, which are apart now, draw for themselves.
     {restoreDraws, "readers name a value that is gone, computed of a `Dropout` or of a batch norm in training form",
      "the nodes from the draw on, once more", FindingKind::DrawsApart, FindingKind::DrawsUnknown},
+    // Two draws are apart now, whose difference is one of two values.
+    {finds<findSelfDifferences>, "`x − x`, `x / x`", "", {}, FindingKind::SelfDifferences},
     {restoreLookupFrequency, "`scale_grad_by_freq` in notes", "the division of each row's gradient by its look-ups",
      FindingKind::LookUpFrequencyRestored, FindingKind::LookUpFrequencyLost},
     {finds<findDetachedTwins>,

@@ -246,6 +246,11 @@ static constexpr Row rows[] = {
     {FindingKind::DetachLost, "detach-lost", Certainty::Assumed,
      "the program detaches values, and the file does not tell which they are: gradients flow through {names}",
      "export with optimize=False"},
+    {FindingKind::AssignedPartsDetached, "assigned-parts-detached", Certainty::Assumed,
+     "the program writes into parts of buffers, and the file does not tell whether it detaches what it writes; a "
+     "buffer "
+     "that kept a gradient would end the next step: no gradient flows through {names}",
+     "export with optimize=False"},
     {FindingKind::DetachPerhapsAlias, "detach-perhaps-alias", Certainty::Assumed,
      "the program's operations were decomposed (run_decompositions), which makes an alias of what the program "
      "detaches, and of x[...]: gradients flow through {names}",

@@ -7,6 +7,8 @@
 
 #include "LostAssignments.h"
 
+#include "lowtide/OnnxModel/TensorData.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -49,9 +51,24 @@ LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Sign
   return lost;
 }
 
+/// Whether numbers of the buffer were evaluated, of which nothing was put back: a tensor of floats names it.
+static bool isPartEvaluated(const ModelView &file, StringRef buffer) {
+  for (const auto &value : file.getModel().graph().value_info()) {
+    const ::onnx::TensorProto *tensor = file.findInitializer(value.name());
+    if (tensor && isFloatType(tensor->data_type()) && !file.findUnfolded(value.name()) &&
+        is_contained(findFoldedFrom(value), buffer))
+      return true;
+  }
+  return false;
+}
+
 void lowtide::reportLostAssignments(ModelView &file, const Signature &signature, const StringSet<> &foldedNorms) {
   LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
   llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (entry.kind == SignatureEntry::Buffer && !entry.assigned.empty() && file.findInitializer(entry.target) &&
+        !llvm::is_contained(lost.withoutBuffer, entry.target) && isPartEvaluated(file, entry.target))
+      lost.withoutBuffer.push_back(entry.target);
   std::vector<std::string> following, assigned;
   for (const SignatureEntry &entry : signature.getEntries())
     if (entry.isAssignedParameter)

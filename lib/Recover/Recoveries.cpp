@@ -9,6 +9,7 @@
 
 #include "Aliases.h"
 #include "Angles.h"
+#include "AssignedParts.h"
 #include "BlockModes.h"
 #include "CosineBounds.h"
 #include "Detached.h"
@@ -240,6 +241,11 @@ static const Recovery operations[] = {
      "`detach` of what the blocks made, where parameters outside have gradients without them",
      FindingKind::BlockWithoutGradient, FindingKind::BlockModeUnknown},
     {finds<restoreAllDetached>, "readers that name a value `detach`", "`detach`", {}, FindingKind::DetachLost},
+    {restores<detachAssignedParts>,
+     "who writes into a part of a buffer that the program assigns names a copy that is gone",
+     "`detach` of what is written",
+     FindingKind::AssignedPartsDetached,
+     {}},
     {restores<splitDetached>,
      "readers that name a value that was merged with a detached one",
      "the value without `detach`",

@@ -97,6 +97,7 @@ enum class FindingKind : uint8_t {
   BlockModeUnknown,
   BlockWithoutGradient,
   DetachLost,
+  AssignedPartsDetached,
   DetachPerhapsAlias,
   DetachedApart,
   SelfDifferences,

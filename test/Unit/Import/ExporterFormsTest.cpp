@@ -129,3 +129,58 @@ TEST(Pools, OfAllPlacesPickOneElement) {
   EXPECT_FALSE(isPool("amax.default", "", "h = h.amax((-2, -1), keepdim=True)"));
   EXPECT_FALSE(isPool("amin.default", "", "h = -F.adaptive_max_pool1d(-h, 1)"));
 }
+
+/// `buffer[:2] = h` of rows, and a loss that reads the buffer; who writes names what it writes `written`.
+static ModelProto makeWritten(const std::string &written, const std::string &copy = "") {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y)
+    <float[2] w = {1, 2}, float[3,2] k = {0, 0, 0, 0, 0, 0}, int64[2,1] rows = {0, 1}, int64[2] first = {0, 1}> {
+      h = Mul(x, w)
+      part = Gather(h, first)
+      )" + copy + R"(
+      all = ScatterND(k, rows, part)
+      y = Mul(h, all)
+    })");
+  setSignature(model, {"w"},
+               "b_k: BUFFER target='k' persistent=True\nx: USER_INPUT\n\n# outputs\nall: BUFFER_MUTATION target='k'\n"
+               "y: USER_OUTPUT\n");
+  setOperation(model, 0, "h", 2, "mul.Tensor", "%x, %p_w");
+  setOperation(model, 1, "part", 1, "slice.Tensor", "%h, 0, 0, 2");
+  setOperation(model, copy.empty() ? 2 : 3, "all", 2, "slice_scatter.default", "%b_k, %" + written + ", 0, 0, 2");
+  setOperation(model, copy.empty() ? 3 : 4, "y", 1, "mul.Tensor", "%h, %all");
+  return model;
+}
+
+TEST(AssignedParts, AreDetachedWhereTheirCopyIsGone) {
+  EXPECT_THAT(importModel(makeWritten("copy")).messages,
+              HasSubstr("would end the next step: no gradient flows through all"));
+  EXPECT_THAT(importModel(makeWritten("copy_2")).messages, HasSubstr("no gradient flows through all"));
+  // What stands in the file is as the program has it.
+  EXPECT_THAT(importModel(makeWritten("part")).messages, Not(HasSubstr("no gradient flows")));
+  EXPECT_THAT(importModel(makeWritten("copy", "copy = Identity(part)")).messages, Not(HasSubstr("no gradient flows")));
+}
+
+TEST(AssignedParts, ThatWereEvaluatedAreSaid) {
+  auto say = [](const std::string &folded) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] k = {0, 3}, float[2] old = {0, 6}> {
+        h = Mul(x, w)
+        all = Add(h, k)
+        z = Add(all, old)
+        y = Relu(z)
+      })");
+    setSignature(model, {"w"},
+                 "b_k: BUFFER target='k' persistent=True\nx: USER_INPUT\n\n# outputs\nall: BUFFER_MUTATION target='k'\n"
+                 "y: USER_OUTPUT\n");
+    setFoldedFrom(model, "old", folded);
+    setOperation(model, 0, "h", 1, "mul.Tensor", "%x, %p_w");
+    setOperation(model, 1, "all", 1, "add.Tensor", "%h, %b_k");
+    setOperation(model, 2, "z", 1, "add.Tensor", "%all, %slice_1");
+    setOperation(model, 3, "y", 1, "relu.default", "%z,");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("['k', 'val_0']"), HasSubstr("the step computes with their first values for ever: k"));
+  EXPECT_THAT(say("['val_0']"), Not(HasSubstr("for ever")));
+}

@@ -76,6 +76,11 @@ CASES = [
     ("drop-2d", "plain", False, "holds"),
     ("drop-alpha", "dynamo plain", False, "holds"),
     ("strange-dropout-modules", "dynamo", False, "holds"),
+    ("strange-part-written", "dynamo plain", False, "holds"),
+    ("strange-part-moved", "dynamo", False, "warns"),
+    ("strange-two-blocks", "dynamo plain", False, "holds"),
+    ("strange-largest", "dynamo", False, "holds"),
+    ("instance-tracked", "train eval", False, "warns"),
     ("strange-net-fixed-norms", "train13-unfolded", False, "holds"),
     ("strange-net-dino", "train", False, "warns"),
 ]

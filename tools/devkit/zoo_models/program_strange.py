@@ -147,6 +147,51 @@ class Quantizer(nn.Module):
         return F.linear(q(x, self.sx, 0.05), q(self.a.weight, self.sw, 0.08), self.a.bias)
 
 
+class Written(nn.Module):
+    """A buffer of which each step writes or moves a part."""
+
+    def __init__(self, moves):
+        super().__init__()
+        self.a, self.moves = nn.Linear(5, 4), moves
+        self.register_buffer("kept", torch.zeros(6, 4))
+
+    def forward(self, x):
+        h = self.a(x)
+        if self.moves:
+            self.kept[:3].lerp_(h[:3].detach(), 0.2)
+        else:
+            self.kept[:, 0] = h[:, 0].detach()
+        return h * (self.kept + 1)
+
+
+class Similar(nn.Module):
+    """Products and squares that two blocks average, with types left alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(5, 4)
+
+    def forward(self, x, z):
+        h = self.a(x)
+        with torch.autocast("cpu", enabled=False):
+            means = h.mean(1) * z.mean(1)
+        with torch.autocast("cpu", enabled=False):
+            squares = h.square().mean(1) + z.square().mean(1)
+        return (means + 0.1) / (squares + 0.1)
+
+
+class Largest(nn.Module):
+    """The largest of rounded values, of which several are equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.p = nn.Conv2d(4, 4, 1), nn.AdaptiveMaxPool2d(1)
+
+    def forward(self, x):
+        h = self.a(x)
+        return self.p(h + ((h * 2).round() / 2 - h).detach())
+
+
 class Tabular(nn.Module):
     """Batch norms of parts of the batch, and sparse gates."""
 
@@ -171,6 +216,10 @@ programs("strange", [
     ("strange-norm-shared-list", lambda: dict(a=nn.ModuleList(nn.Conv2d(4, 4, 1) for _ in range(3)), n=nn.BatchNorm2d(4, momentum=0.3)), IMAGE, lambda m, x: m.a[2](F.relu(m.n(m.a[1](F.relu(m.n(m.a[0](x)))))))),
     ("strange-dropout-modules", lambda: dict(a=nn.Conv2d(4, 4, 1), d=nn.Dropout2d(0.2), e=nn.Linear(4, 4), f=nn.AlphaDropout(0.1)), IMAGE, lambda m, x: m.f(F.selu(m.e(m.d(m.a(x)).mean((2, 3)))))),
     ("strange-table-two-paddings", lambda: dict(e=nn.Embedding(9, 8, padding_idx=0), f=nn.Embedding(9, 8, padding_idx=1)), IDS, lambda m, i: m.e(i) * m.f(i)),
+    ("strange-part-written", lambda: dict(n=Written(False)), ROWS, lambda m, x: m.n(x)),
+    ("strange-part-moved", lambda: dict(n=Written(True)), ROWS, lambda m, x: m.n(x)),
+    ("strange-two-blocks", lambda: dict(n=Similar()), dict(x=ROWS, z=(6, 4)), lambda m, x, z: m.n(x, z)),
+    ("strange-largest", lambda: dict(n=Largest()), IMAGE, lambda m, x: m.n(x)),
     ("strange-net-critics", lambda: dict(n=Critic()), dict(x=ROWS, z=ROWS, a=lambda: labels(4, 6), r=(6,)), lambda m, x, z, a, r: m.n(x, z, a, r)),
     ("strange-net-dino", lambda: dict(n=Dino()), TWO, lambda m, x, z: m.n(x, z)),
     ("strange-net-moco", lambda: dict(n=Moco()), TWO, lambda m, x, z: m.n(x, z)),

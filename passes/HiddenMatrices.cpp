@@ -30,6 +30,14 @@ static bool isSameElements(Operation *op) {
          (facts.getFacts().family == OpFamily::Movement || facts.getFacts().family == OpFamily::Elementwise);
 }
 
+/// What each round of a loop has of an operand that is the same in all of them; null for any other.
+static Value findInRound(OpOperand &use) {
+  auto loop = dyn_cast<RepeatInterface>(use.getOwner());
+  if (!loop || use.getOperandNumber() < loop.getNumSliced() + loop.getNumCarried())
+    return {};
+  return loop->getRegion(0).front().getArgument(use.getOperandNumber());
+}
+
 /// The ops that the loss is computed of, in their order.
 static SetVector<Operation *> findForward(func::FuncOp step) {
   SetVector<Operation *> forward;
@@ -51,6 +59,39 @@ static SetVector<Operation *> findForward(func::FuncOp step) {
   return forward;
 }
 
+/// The ops that make what `readers` read, however far on: through rounds of loops, too.
+static DenseSet<Operation *> findMakers(const DenseSet<Operation *> &readers) {
+  DenseSet<Operation *> makers;
+  DenseSet<Value> seen;
+  SmallVector<Value> worklist;
+  for (Operation *reader : readers)
+    llvm::append_range(worklist, reader->getOperands());
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto loop = dyn_cast<RepeatInterface>(argument.getOwner()->getParentOp());
+      if (!loop)
+        continue;
+      const unsigned number = argument.getArgNumber(), sliced = loop.getNumSliced();
+      worklist.push_back(loop->getOperand(number));
+      if (number >= sliced && number < sliced + loop.getNumCarried())
+        worklist.push_back(argument.getOwner()->getTerminator()->getOperand(number - sliced));
+      continue;
+    }
+    Operation *maker = value.getDefiningOp();
+    if (isa<RepeatInterface>(maker)) {
+      // Its results are what its rounds hand on, in this order.
+      worklist.push_back(
+          maker->getRegion(0).front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+    } else if (makers.insert(maker).second) {
+      maker->walk([&](Operation *inner) { llvm::append_range(worklist, inner->getOperands()); });
+    }
+  }
+  return makers;
+}
+
 llvm::BitVector lowtide::findHiddenMatrices(func::FuncOp step) {
   const unsigned arguments = step.getNumArguments();
   llvm::BitVector hidden(arguments), isMatrix(arguments);
@@ -69,13 +110,16 @@ llvm::BitVector lowtide::findHiddenMatrices(func::FuncOp step) {
     bool hasOther = false;
     SmallVector<Value> names{step.getArgument(i)};
     while (!names.empty()) {
-      for (Operation *user : names.pop_back_val().getUsers()) {
-        Operation *reader = step.getBody().front().findAncestorOpInBlock(*user);
+      Value name = names.pop_back_val();
+      for (OpOperand &use : name.getUses()) {
+        Operation *user = use.getOwner(), *reader = step.getBody().front().findAncestorOpInBlock(*user);
         if (!reader || !forward.contains(reader))
           continue;
         if (isSameElements(user))
           llvm::append_range(names, user->getResults());
-        else if (reader == user && isProduct(user))
+        else if (Value inside = findInRound(use))
+          names.push_back(inside);
+        else if (isProduct(user))
           products[i].push_back(user);
         else
           hasOther = true;
@@ -85,14 +129,7 @@ llvm::BitVector lowtide::findHiddenMatrices(func::FuncOp step) {
     if (hasOther)
       isMatrix[i] = false;
   }
-  // Whether a product of a parameter reads what an op makes, however far on.
-  DenseSet<Operation *> feedsProduct;
-  for (Operation *op : llvm::reverse(forward.getArrayRef()))
-    for (Operation *user : op->getUsers()) {
-      Operation *reader = step.getBody().front().findAncestorOpInBlock(*user);
-      if (reader && forward.contains(reader) && (weighted.contains(reader) || feedsProduct.contains(reader)))
-        feedsProduct.insert(op);
-    }
+  const DenseSet<Operation *> feedsProduct = findMakers(weighted);
   for (unsigned i : isMatrix.set_bits())
     hidden[i] =
         !products[i].empty() && llvm::all_of(products[i], [&](Operation *op) { return feedsProduct.contains(op); });

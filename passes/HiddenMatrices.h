@@ -12,8 +12,8 @@
 namespace lowtide {
 
 /// The arguments of `step` that are parameters of two dimensions, are read by products alone on the way to the loss,
-/// and feed another product of a parameter there. Embeddings (rows are looked up), heads (no further product of a
-/// parameter), norms, biases, tables that are added, and what a loop reads are not among them.
+/// and feed another product of a parameter there, also in the rounds of loops. Embeddings (rows are looked up), heads
+/// (no further product of a parameter), norms, biases and tables that are added are not among them.
 llvm::BitVector findHiddenMatrices(mlir::func::FuncOp step);
 
 } // namespace lowtide

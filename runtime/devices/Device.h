@@ -114,8 +114,8 @@ public:
 
   virtual Transfers transfers() const { return {}; }
 
-  /// From now on every run of the entry measures its instructions, or none does.
-  virtual void measure(const plan::Entry &entry, bool on) = 0;
+  /// From now on every run of the entry measures its instructions so, or none does.
+  virtual void measure(const plan::Entry &entry, Measuring how) = 0;
   virtual std::vector<InstructionTime> times(const plan::Entry &entry) const = 0;
   virtual uint64_t measuredRuns(const plan::Entry &entry) const = 0;
 };

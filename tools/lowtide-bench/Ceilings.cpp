@@ -160,7 +160,7 @@ Expected<Ceilings> measureCeilings(const std::string &target, plan::DType gemmTy
   Ceilings best;
   best.gemmType = gemmType;
   std::vector<InstructionTime> before;
-  (*session)->device().measure(entry, true);
+  (*session)->device().measure(entry, Measuring::Alone);
   for (int run = 0; run < 6; ++run) {
     LOWTIDE_TRY((*session)->step("ceilings"));
     LOWTIDE_TRY((*session)->settle());

@@ -147,7 +147,7 @@ Status Bench::timeBlocks() {
 
 /// Times a few steps instruction by instruction.
 Status Bench::profile() {
-  session_.device().measure(*entry_, true);
+  session_.device().measure(*entry_, Measuring::Alone);
   for (int64_t i = 0; i < options_.profile; ++i)
     LOWTIDE_TRY(step());
   LOWTIDE_TRY(session_.settle());

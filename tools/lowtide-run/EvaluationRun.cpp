@@ -69,7 +69,7 @@ Status EvaluationRun::evaluate() {
     return {StatusCode::Usage, "give --steps=N: the data have no end of their own"};
   const int64_t asked = options_.steps.value_or(expectation_ ? expectation_->steps() : batches);
   batches = batches ? std::min(asked, batches) : asked;
-  session_.device().measure(*session_.artifact().entry(entry_), !options_.profile.empty());
+  session_.device().measure(*session_.artifact().entry(entry_), getMeasuring(options_.profile));
   const uint64_t allocations = session_.allocations();
   validation_->begin();
   double before = 0;
@@ -123,7 +123,7 @@ Status EvaluationRun::writeResults() {
   summary_->setEvaluation(means_);
   LOWTIDE_TRY(summary_->write(expectation_ ? &*expectation_ : nullptr));
   if (!options_.profile.empty())
-    LOWTIDE_TRY(writeProfile(session_.device(), *session_.artifact().entry(entry_), options_.profile));
+    LOWTIDE_TRY(writeProfile(session_, *session_.artifact().entry(entry_), options_.profile));
   progress_->reportEvaluation(means_);
   return progress_->failure();
 }

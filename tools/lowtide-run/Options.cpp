@@ -45,7 +45,8 @@ Keep
 
 Watch
   --log-jsonl=FILE  --tensorboard=DIR  --summary=FILE
-  --profile[=FILE]       time, bytes and rates of every instruction: as a table, or as JSON into FILE
+  --profile[=FILE]       time, bytes and rates of every instruction: as a table, or as JSON into FILE, there also when
+                         and on which lane it ran in the last step (for lowtide report --run)
 
 Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite, 8 file error, 9 losses leave the record,
 128 + number of the signal (130: Ctrl-C) that stopped it after a step.

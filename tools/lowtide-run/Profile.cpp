@@ -53,7 +53,12 @@ void printTable(const std::vector<InstructionTime> &times, uint64_t runs) {
 
 } // namespace
 
-Status writeProfile(const Device &device, const plan::Entry &entry, const std::string &path) {
+Measuring getMeasuring(const std::string &path) {
+  return path.empty() ? Measuring::None : path == "-" ? Measuring::Alone : Measuring::Lanes;
+}
+
+Status writeProfile(const Session &session, const plan::Entry &entry, const std::string &path) {
+  const Device &device = session.device();
   std::vector<InstructionTime> times = device.times(entry);
   std::sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
     return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.location < b.location;
@@ -65,15 +70,26 @@ Status writeProfile(const Device &device, const plan::Entry &entry, const std::s
   Json list = Json::array();
   for (const InstructionTime &time : times) {
     double nanoseconds = static_cast<double>(time.nanoseconds), runs = static_cast<double>(time.runs);
-    list.push_back({{"what", time.what},
+    Json spans = Json::array();
+    for (const InstructionSpan &span : time.spans)
+      spans.push_back({static_cast<double>(span.begin) / 1e3, static_cast<double>(span.end) / 1e3});
+    list.push_back({{"instruction", time.number},
+                    {"lane", time.lane},
+                    {"what", time.what},
                     {"location", time.location},
                     {"microseconds", time.runs ? nanoseconds / 1e3 / runs : 0},
                     {"runs", time.runs},
                     {"bytes", time.bytes},
                     {"gb_per_s", time.nanoseconds ? static_cast<double>(time.bytes) * runs / nanoseconds : 0},
-                    {"gflops", time.nanoseconds ? static_cast<double>(time.flops) * runs / nanoseconds : 0}});
+                    {"gflops", time.nanoseconds ? static_cast<double>(time.flops) * runs / nanoseconds : 0},
+                    {"spans", std::move(spans)}});
   }
-  return writeFile(path, list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json profile = {{"lowtide_profile", 1},
+                  {"plan_sha256", session.artifact().planDigest()},
+                  {"entry", entry.name()},
+                  {"steps", device.measuredRuns(entry)},
+                  {"instructions", std::move(list)}};
+  return writeFile(path, profile.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 } // namespace lowtide::run

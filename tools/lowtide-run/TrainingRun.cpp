@@ -460,7 +460,7 @@ Status TrainingRun::stepThrough() {
 }
 
 Status TrainingRun::runSteps() {
-  session_->device().measure(*entry_, !options_.profile.empty());
+  session_->device().measure(*entry_, getMeasuring(options_.profile));
   uint64_t allocations = session_->allocations();
   feedAhead();
   finished_ = Clock::now();
@@ -524,7 +524,7 @@ Status TrainingRun::writeResults() {
     then(averages_->write(options_.exportEma, state_.step));
   then(summary_->write(expectation_ ? &*expectation_ : nullptr));
   if (!options_.profile.empty())
-    then(writeProfile(session_->device(), *entry_, options_.profile));
+    then(writeProfile(*session_, *entry_, options_.profile));
   then(progress_->failure());
   if (!options_.quiet)
     progress_->line("done", summary_->text());

@@ -141,7 +141,10 @@ Status CpuDevice::poison(const plan::Entry &entry) {
   return Status::ok();
 }
 
-void CpuDevice::measure(const plan::Entry &entry, bool on) { programs_.at(&entry)->measure(on); }
+/// Lanes are threads: they run at once however they are measured.
+void CpuDevice::measure(const plan::Entry &entry, Measuring how) {
+  programs_.at(&entry)->measure(how != Measuring::None);
+}
 std::vector<InstructionTime> CpuDevice::times(const plan::Entry &entry) const { return programs_.at(&entry)->times(); }
 uint64_t CpuDevice::measuredRuns(const plan::Entry &entry) const { return programs_.at(&entry)->measuredRuns(); }
 

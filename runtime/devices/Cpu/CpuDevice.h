@@ -40,7 +40,7 @@ public:
   std::string warning() const override { return files_.file() ? files_.file()->warnOfMemory() : std::string(); }
   Transfers transfers() const override;
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
-  void measure(const plan::Entry &entry, bool on) override;
+  void measure(const plan::Entry &entry, Measuring how) override;
   std::vector<InstructionTime> times(const plan::Entry &entry) const override;
   uint64_t measuredRuns(const plan::Entry &entry) const override;
 

@@ -127,9 +127,25 @@ Status Program::add(const plan::Instruction &origin, std::span<const KernelFunct
   return Status::ok();
 }
 
+void Program::measure(bool on) {
+  measuring_ = on;
+  if (on)
+    reserveSpans(instructions_, 1);
+}
+
+/// A measured run allocates nothing either.
+void Program::reserveSpans(std::vector<Instruction> &instructions, uint64_t rounds) {
+  for (Instruction &instruction : instructions) {
+    instruction.spans.reserve(rounds);
+    const auto count = static_cast<uint64_t>(std::max<int64_t>(instruction.count, 0));
+    reserveSpans(instruction.body, std::min(maxSpans, rounds * std::min(maxSpans, count)));
+  }
+}
+
 Status Program::run(ThreadPool &pool, Lanes &lanes) {
   measuredRuns_ += measuring_;
   ++run_;
+  runBegin_ = std::chrono::steady_clock::now();
   auto runLane = [&](unsigned lane) { runStream(lane + 1, pool); };
   lanes.start(streams_ - 1, runLane);
   runStream(0, pool);
@@ -147,7 +163,7 @@ void Program::runStream(uint32_t stream, ThreadPool &pool) {
     else if (instruction.kind == Instruction::Kind::Wait)
       await(instruction.event, /*isStep=*/stream == 0);
     else if (!hasFailed_.load(std::memory_order_acquire))
-      executeMeasured(instruction, stream == 0 ? &pool : nullptr, 0);
+      executeMeasured(instruction, {stream, stream == 0 ? &pool : nullptr}, 0);
   }
 }
 
@@ -185,7 +201,7 @@ bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, 
     if (instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait)
       continue;
     if (instruction.kind != Instruction::Kind::Repeat) {
-      execute(instruction, &pool, round);
+      execute(instruction, {0, &pool}, round);
       if (hasFailed_)
         return false;
       if (!seen(*instruction.origin, round))
@@ -199,22 +215,31 @@ bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, 
   return true;
 }
 
-void Program::run(std::vector<Instruction> &instructions, ThreadPool *pool, uint64_t round) {
+void Program::run(std::vector<Instruction> &instructions, const Lane &lane, uint64_t round) {
   for (Instruction &instruction : instructions)
-    executeMeasured(instruction, pool, round);
+    executeMeasured(instruction, lane, round);
 }
 
-void Program::executeMeasured(Instruction &instruction, ThreadPool *pool, uint64_t round) {
+void Program::executeMeasured(Instruction &instruction, const Lane &lane, uint64_t round) {
   if (!measuring_) {
-    execute(instruction, pool, round);
+    execute(instruction, lane, round);
     return;
   }
-  auto start = std::chrono::steady_clock::now();
-  execute(instruction, pool, round);
-  auto elapsed = std::chrono::steady_clock::now() - start;
-  instruction.nanoseconds +=
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  auto now = [this] {
+    const auto since = std::chrono::steady_clock::now() - runBegin_;
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+  };
+  const uint64_t begin = now();
+  execute(instruction, lane, round);
+  const uint64_t end = now();
+  instruction.nanoseconds += end - begin;
   ++instruction.runs;
+  if (instruction.spansOf != run_) {
+    instruction.spans.clear();
+    instruction.spansOf = run_, instruction.lane = lane.stream;
+  }
+  if (instruction.spans.size() < maxSpans)
+    instruction.spans.push_back({begin, end});
 }
 
 void Program::copyFile(const Instruction &instruction, uint64_t round) {
@@ -229,8 +254,9 @@ void Program::copyFile(const Instruction &instruction, uint64_t round) {
     fail(std::move(status));
 }
 
-/// `pool`: null on a lane, which has one thread; the pool is the step's own.
-void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round) {
+/// A lane of copies has one thread; the pool is the step's own.
+void Program::execute(Instruction &instruction, const Lane &lane, uint64_t round) {
+  ThreadPool *const pool = lane.pool;
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     // Kept apart from `grain`, so that a huge grain cannot wrap.
@@ -272,7 +298,7 @@ void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round
   }
   case Instruction::Kind::Repeat:
     for (int64_t inner = 0; inner < instruction.count; ++inner)
-      run(instruction.body, pool, static_cast<uint64_t>(inner));
+      run(instruction.body, lane, static_cast<uint64_t>(inner));
     return;
   case Instruction::Kind::Record:
   case Instruction::Kind::Wait:
@@ -295,8 +321,11 @@ void Program::collect(const std::vector<Instruction> &instructions, std::vector<
     if (instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait)
       continue;
     InstructionTime time = describeInstruction(plan_, *instruction.origin);
+    time.number = to.size();
+    time.lane = instruction.lane;
     time.nanoseconds = instruction.nanoseconds;
     time.runs = instruction.runs;
+    time.spans = instruction.spans;
     to.push_back(std::move(time));
   }
 }

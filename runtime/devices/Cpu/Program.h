@@ -12,6 +12,7 @@
 #include "runtime/devices/Spill/SpillFile.h"
 #include "runtime/kernels/PreparedCall.h"
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,7 +47,7 @@ public:
   uint64_t waitedNanoseconds() const { return waitedNanoseconds_; }
 
   /// From now on every run measures its instructions, or none does.
-  void measure(bool on) { measuring_ = on; }
+  void measure(bool on);
   std::vector<InstructionTime> times() const;
   /// Runs of the whole program that were measured.
   uint64_t measuredRuns() const { return measuredRuns_; }
@@ -77,6 +78,15 @@ private:
     std::vector<Instruction> body;
 
     uint64_t nanoseconds = 0, runs = 0;
+    /// Of the run `spansOf`, and where that was.
+    std::vector<InstructionSpan> spans;
+    uint32_t spansOf = 0, lane = 0;
+  };
+
+  /// Who executes: a stream, and the threads that help it; a stream of copies has none.
+  struct Lane {
+    uint32_t stream = 0;
+    ThreadPool *pool = nullptr;
   };
 
   Program(const plan::Plan &plan, const plan::Entry &entry, const ArenaPlaces &places)
@@ -84,11 +94,12 @@ private:
   Status add(const plan::Instruction &origin, std::span<const KernelFunction> kernels, unsigned threads,
              std::vector<Instruction> &to);
   void bindCopy(const plan::Copy &copy, Instruction &next);
-  void run(std::vector<Instruction> &instructions, ThreadPool *pool, uint64_t round);
+  void run(std::vector<Instruction> &instructions, const Lane &lane, uint64_t round);
   void runStream(uint32_t stream, ThreadPool &pool);
   bool observe(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round, const Observer &seen);
-  void executeMeasured(Instruction &instruction, ThreadPool *pool, uint64_t round);
-  void execute(Instruction &instruction, ThreadPool *pool, uint64_t round);
+  void executeMeasured(Instruction &instruction, const Lane &lane, uint64_t round);
+  void execute(Instruction &instruction, const Lane &lane, uint64_t round);
+  static void reserveSpans(std::vector<Instruction> &instructions, uint64_t rounds);
   void copyFile(const Instruction &instruction, uint64_t round);
   void await(uint32_t event, bool isStep);
   void fail(Status status);
@@ -108,6 +119,7 @@ private:
   uint64_t waitedNanoseconds_ = 0;
   bool measuring_ = false;
   uint64_t measuredRuns_ = 0;
+  std::chrono::steady_clock::time_point runBegin_;
 };
 
 } // namespace lowtide::rt

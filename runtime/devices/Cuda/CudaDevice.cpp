@@ -58,7 +58,7 @@ public:
       sum.addRuns(entry.transfers, entry.runs);
     return sum;
   }
-  void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
+  void measure(const plan::Entry &entry, Measuring how) override { entries_.at(&entry).measuring = how; }
   std::vector<InstructionTime> times(const plan::Entry &entry) const override {
     return entries_.at(&entry).program->times();
   }
@@ -69,7 +69,7 @@ private:
     ExchangeLayout layout;
     std::unique_ptr<Program> program;
     CUgraphExec graphs[Exchange::slots] = {};
-    bool measured = false;
+    Measuring measuring = Measuring::None;
     uint64_t runs = 0;
     Transfers transfers; ///< of one run
   };
@@ -318,7 +318,7 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
     LOWTIDE_TRY(files_.file()->leaveAll());
   }
   NamedRange named(planEntry.name().c_str());
-  if (entry.measured)
+  if (entry.measuring != Measuring::None)
     LOWTIDE_TRY(settle(0));
   uint64_t number = newest_ + 1;
   unsigned slot = Exchange::slotOf(number);
@@ -333,9 +333,9 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
   newest_ = number;
   ran_[slot] = &entry;
   ++entry.runs;
-  if (entry.measured) {
+  if (entry.measuring != Measuring::None) {
     LOWTIDE_TRY(enqueueBefore(entry, slot));
-    LOWTIDE_TRY(entry.program->measureOnce());
+    LOWTIDE_TRY(entry.measuring == Measuring::Lanes ? entry.program->measureLanes() : entry.program->measureOnce());
     LOWTIDE_TRY(exchange_.enqueueOut(api_, entry.layout, slot, arenas_, streams_[0]));
   } else {
     LOWTIDE_CUDA(api_, driver, cuGraphLaunch, entry.graphs[slot], streams_[0]);

@@ -12,6 +12,8 @@ namespace {
 /// Nodes of a graph at most: beyond this, instantiating it takes minutes and gigabytes.
 constexpr uint64_t maxNodes = uint64_t(1) << 20;
 constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
+/// Executions that a measurement in lanes takes two events for, at most.
+constexpr uint64_t maxTimed = uint64_t(1) << 16;
 
 } // namespace
 
@@ -91,6 +93,9 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   Instruction next;
   next.origin = &origin;
   next.stream = origin.stream();
+  // What has no work has a number all the same.
+  const bool isNumbered = !origin.has_repeat() && !origin.has_record() && !origin.has_wait();
+  const uint64_t number = isNumbered ? numbers_++ : 0;
   switch (origin.kind_case()) {
   case plan::Instruction::kLaunch:
     next.kind = Instruction::Kind::Launch;
@@ -139,6 +144,7 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
                                      "micro-batches (--micro-batches)"};
   next.time = times_.size();
   times_.push_back(describeInstruction(context_.plan, origin));
+  times_.back().number = number;
   to.push_back(std::move(next));
   return Status::ok();
 }
@@ -203,7 +209,8 @@ Status Program::enqueue() {
 Status Program::enqueue(const std::vector<Instruction> &instructions, uint64_t round) {
   for (const Instruction &instruction : instructions) {
     if (instruction.kind != Instruction::Kind::Repeat) {
-      LOWTIDE_TRY(enqueue(instruction, round, streams_[instruction.stream]));
+      LOWTIDE_TRY(isTimed_ ? enqueueBetweenEvents(instruction, round)
+                           : enqueue(instruction, round, streams_[instruction.stream]));
       continue;
     }
     for (int64_t inner = 0; inner < instruction.count; ++inner)
@@ -323,6 +330,63 @@ Status Program::measure(const std::vector<Instruction> &instructions, uint64_t r
     time.nanoseconds += static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
     ++time.runs;
   }
+  return Status::ok();
+}
+
+Status Program::measureLanes() {
+  const Api &api = context_.api;
+  timed_.clear();
+  timedRounds_.assign(times_.size(), 0);
+  for (InstructionTime &time : times_)
+    time.spans.clear();
+  LOWTIDE_CUDA(api, driver, cuEventRecord, before_, streams_[0]);
+  isTimed_ = true;
+  Status status = enqueue();
+  isTimed_ = false;
+  LOWTIDE_TRY(std::move(status));
+  LOWTIDE_CUDA(api, driver, cuStreamSynchronize, streams_[0]);
+  for (size_t i = 0; i < timed_.size(); ++i) {
+    uint64_t points[2] = {};
+    for (size_t end : {0, 1}) {
+      float milliseconds = 0;
+      LOWTIDE_CUDA(api, driver, cuEventElapsedTime, &milliseconds, before_, timingEvents_[2 * i + end]);
+      points[end] = static_cast<uint64_t>(std::max(0.0, static_cast<double>(milliseconds) * 1e6));
+    }
+    InstructionTime &time = times_[timed_[i]];
+    time.spans.push_back({points[0], points[1]});
+    time.nanoseconds += points[1] - points[0];
+    ++time.runs;
+  }
+  ++measuredRuns_;
+  return Status::ok();
+}
+
+Expected<CUevent> Program::getTimingEvent(size_t index) {
+  while (timingEvents_.size() <= index) {
+    Expected<CUevent> event = context_.resources.event(CU_EVENT_DEFAULT);
+    if (!event)
+      return event;
+    timingEvents_.push_back(*event);
+  }
+  return timingEvents_[index];
+}
+
+Status Program::enqueueBetweenEvents(const Instruction &instruction, uint64_t round) {
+  const Api &api = context_.api;
+  const CUstream stream = streams_[instruction.stream];
+  const bool isEvent = instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait;
+  const uint64_t most = std::clamp<uint64_t>(maxTimed / std::max<size_t>(times_.size(), 1), 1, maxSpans);
+  if (isEvent || timedRounds_[instruction.time] == most)
+    return enqueue(instruction, round, stream);
+  Expected<CUevent> begin = getTimingEvent(2 * timed_.size()), end = getTimingEvent(2 * timed_.size() + 1);
+  if (!begin || !end)
+    return begin ? end.takeStatus() : begin.takeStatus();
+  ++timedRounds_[instruction.time];
+  timed_.push_back(instruction.time);
+  times_[instruction.time].lane = instruction.stream;
+  LOWTIDE_CUDA(api, driver, cuEventRecord, *begin, stream);
+  LOWTIDE_TRY(enqueue(instruction, round, stream));
+  LOWTIDE_CUDA(api, driver, cuEventRecord, *end, stream);
   return Status::ok();
 }
 

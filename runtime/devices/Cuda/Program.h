@@ -47,6 +47,9 @@ public:
 
   /// Enqueues them one after the other on the first stream, each between two events, waits, and adds up their times.
   Status measureOnce();
+  /// Enqueues them as `enqueue` does, each between two events of its stream, waits for all, and adds up their times.
+  /// With more executions than there are events, the first ones of each instruction are measured.
+  Status measureLanes();
   std::vector<InstructionTime> times() const { return times_; }
   uint64_t measuredRuns() const { return measuredRuns_; }
 
@@ -89,6 +92,8 @@ private:
   Status fill(const BoundRange<CUdeviceptr> &range, CUdeviceptr target, CUstream stream);
   Status warmUp(const std::vector<Instruction> &instructions);
   Status measure(const std::vector<Instruction> &instructions, uint64_t round);
+  Status enqueueBetweenEvents(const Instruction &instruction, uint64_t round);
+  Expected<CUevent> getTimingEvent(size_t index);
 
   ProgramContext context_;
   std::vector<CUstream> streams_;
@@ -99,8 +104,14 @@ private:
   /// Of copies to a file, and from it; nothing: there are none.
   std::optional<uint32_t> writingStream_, readingStream_;
   CUevent before_ = nullptr, behind_ = nullptr; ///< of a measurement
+  /// Of a measurement in lanes: begin and end of each execution, and whose it is, an index into times_.
+  std::vector<CUevent> timingEvents_;
+  std::vector<size_t> timed_;
+  std::vector<uint64_t> timedRounds_; ///< parallel to times_
+  bool isTimed_ = false;
   std::vector<InstructionTime> times_;
   uint64_t measuredRuns_ = 0, nodes_ = 0;
+  uint64_t numbers_ = 0; ///< of instructions, given so far
 };
 
 } // namespace lowtide::rt::cuda

@@ -135,19 +135,30 @@ TEST(FakeCuda, GradientsAreBroughtByName) {
 }
 
 TEST(FakeCuda, MeasuresInstructions) {
-  fake::configure({});
-  auto session = Session::load(writeCudaRegression());
-  ASSERT_TRUE((*session)->bind({}).isOk());
-  const plan::Entry &entry = *(*session)->artifact().entry("train");
-  (*session)->device().measure(entry, true);
-  std::vector<double> losses;
-  ASSERT_TRUE(train(**session, 3, 0, losses).isOk());
-  EXPECT_EQ((*session)->device().measuredRuns(entry), 3u);
-  std::vector<InstructionTime> times = (*session)->device().times(entry);
-  ASSERT_EQ(times.size(), 5u);
-  for (const InstructionTime &time : times)
-    EXPECT_EQ(time.runs, 3u);
-  EXPECT_EQ(losses, trainOnFake(3, 0, 0));
+  for (Measuring how : {Measuring::Alone, Measuring::Lanes}) {
+    fake::configure({});
+    auto session = Session::load(writeCudaRegression());
+    ASSERT_TRUE((*session)->bind({}).isOk());
+    const plan::Entry &entry = *(*session)->artifact().entry("train");
+    (*session)->device().measure(entry, how);
+    std::vector<double> losses;
+    ASSERT_TRUE(train(**session, 3, 0, losses).isOk());
+    EXPECT_EQ((*session)->device().measuredRuns(entry), 3u);
+    std::vector<InstructionTime> times = (*session)->device().times(entry);
+    ASSERT_EQ(times.size(), 5u);
+    uint64_t before = 0;
+    for (size_t i = 0; i < times.size(); ++i) {
+      EXPECT_EQ(times[i].runs, 3u);
+      EXPECT_EQ(times[i].number, i);
+      EXPECT_EQ(times[i].spans.size(), how == Measuring::Lanes ? 1u : 0u);
+      for (const InstructionSpan &span : times[i].spans) {
+        EXPECT_LE(before, span.begin);
+        EXPECT_LE(span.begin, span.end);
+        before = span.end;
+      }
+    }
+    EXPECT_EQ(losses, trainOnFake(3, 0, 0));
+  }
 }
 
 TEST(FakeCuda, CountsWhatTheDriverGave) {
@@ -376,8 +387,8 @@ Status busyLife() {
   options.threads = 1;
   LOWTIDE_TRY((*session)->bind(options));
   const plan::Entry &entry = *(*session)->artifact().entry("run");
-  for (bool measured : {false, true, false}) {
-    (*session)->device().measure(entry, measured);
+  for (Measuring how : {Measuring::None, Measuring::Alone, Measuring::Lanes, Measuring::None}) {
+    (*session)->device().measure(entry, how);
     LOWTIDE_TRY((*session)->step("run"));
   }
   LOWTIDE_TRY((*session)->download("run"));

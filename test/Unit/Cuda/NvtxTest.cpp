@@ -26,7 +26,7 @@ bool trains() {
   std::vector<double> losses;
   if (!session || !(*session)->bind({}).isOk() || !train(**session, 2, 0, losses).isOk())
     return false;
-  (*session)->device().measure((*session)->plan().entries(0), true);
+  (*session)->device().measure((*session)->plan().entries(0), Measuring::Alone);
   return train(**session, 1, 0, losses).isOk() && losses.size() == 3 && (*session)->close().isOk();
 }
 

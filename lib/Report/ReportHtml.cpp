@@ -248,27 +248,37 @@ rt::Status report::writeReport(const std::string &input, const std::string &outp
   if (found == std::end(reportFormats))
     return {rt::StatusCode::Usage,
             "report format '" + format.str() + "' is unknown: html, svg, json, chrome-trace or torch-snapshot"};
-  if (!run.empty() && format != "html" && format != "json")
-    return {rt::StatusCode::Usage, "--run goes with --format=html or json, not with " + format.str()};
+  const bool takesProfile = format == "chrome-trace";
+  if (!run.empty() && format != "html" && format != "json" && !takesProfile)
+    return {rt::StatusCode::Usage, "--run goes with --format=html, json or chrome-trace, not with " + format.str()};
   auto artifact = rt::Artifact::open(input);
   if (!artifact)
     return artifact.takeStatus();
   std::optional<Run> recorded;
-  if (!run.empty()) {
+  std::optional<Profile> profile;
+  if (!run.empty() && takesProfile) {
+    rt::Expected<Profile> read = readProfile(run, (*artifact)->planDigest());
+    if (!read)
+      return read.takeStatus();
+    profile = std::move(*read);
+  } else if (!run.empty()) {
     rt::Expected<Run> read = readRun(run, (*artifact)->planDigest());
     if (!read)
       return read.takeStatus();
     recorded = std::move(*read);
   }
+  llvm::StringRef name = llvm::StringRef(input).rsplit('/').second;
+  Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), name.empty() ? llvm::StringRef(input) : name);
+  report.run = std::move(recorded);
+  report.profile = std::move(profile);
+  if (report.profile)
+    LOWTIDE_TRY(checkProfile(report));
   if (output != "-")
     LOWTIDE_TRY(rt::checkWritable(output));
   std::error_code error;
   llvm::ToolOutputFile file(output, error, llvm::sys::fs::OF_None); // half a report is removed
   if (error)
     return rt::ioError("cannot create: " + error.message(), output);
-  llvm::StringRef name = llvm::StringRef(input).rsplit('/').second;
-  Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), name.empty() ? llvm::StringRef(input) : name);
-  report.run = std::move(recorded);
   printers[found - std::begin(reportFormats)](report, file.os());
   file.os().flush();
   if (file.os().has_error()) {

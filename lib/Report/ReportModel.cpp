@@ -42,10 +42,16 @@ double Entry::getRecomputedSeconds() const {
   return seconds;
 }
 
-const Entry *report::findMainEntry(const Report &report) {
+const Entry *report::findEntry(const Report &report, llvm::StringRef name) {
   for (const Entry &entry : report.entries)
-    if (entry.name == "train")
+    if (entry.name == name)
       return &entry;
+  return nullptr;
+}
+
+const Entry *report::findMainEntry(const Report &report) {
+  if (const Entry *train = findEntry(report, "train"))
+    return train;
   return report.entries.empty() ? nullptr : &report.entries.front();
 }
 

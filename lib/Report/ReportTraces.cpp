@@ -1,6 +1,7 @@
 //===- ReportTraces.cpp - a plan for the viewers that people have ---------===//
 //
-// Chrome's trace format, which Perfetto opens, and the snapshot of PyTorch's memory viewer. Time is the cost model's.
+// Chrome's trace format, which Perfetto opens, and the snapshot of PyTorch's memory viewer. Time is the cost model's,
+// and in a trace also a run's.
 //
 //===----------------------------------------------------------------------===//
 #include "PickleWriter.h"
@@ -19,10 +20,94 @@ static std::string utf8(llvm::StringRef text) {
   return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
 }
 
-void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
-  llvm::json::OStream json(os);
-  auto event = [&](const char *phase, llvm::StringRef name, int64_t process, uint32_t lane, double microseconds,
-                   llvm::function_ref<void()> more) {
+namespace {
+
+/// Writes the events of a trace. Each entry is a process, each lane a thread of it; copies to another memory and back
+/// have lanes of their own.
+class TraceWriter {
+public:
+  TraceWriter(const Report &report, llvm::raw_ostream &os) : report(report), json(os) {}
+
+  void write() {
+    json.object([&] {
+      json.attribute("displayTimeUnit", "ms");
+      json.attributeArray("traceEvents", [&] { writeEvents(); });
+    });
+  }
+
+private:
+  void writeEvents() {
+    for (auto [process, entry] : llvm::enumerate(report.entries)) {
+      beginProcess(int64_t(process), entry, report.title + " @" + entry.name);
+      for (unsigned i = 0; i < entry.instructions.size(); ++i) {
+        const Instruction &instruction = entry.instructions[i];
+        const double now = instruction.start * 1e6;
+        slice(int64_t(process), entry, i, instruction.stream, now, instruction.seconds * 1e6,
+              [&] { json.attribute("flops", int64_t(instruction.flops)); });
+        event("C", "transient bytes", int64_t(process), 0, now, [&] {
+          json.attributeObject("args", [&] {
+            for (unsigned c = 0; c < numTransientComponents; ++c)
+              json.attribute(getName(MemoryComponent(c)), int64_t(entry.live[i][c]));
+          });
+        });
+      }
+      if (report.profile) // a process comes right after the one that it belongs to
+        sortIndex(int64_t(process), 2 * int64_t(process));
+      if (report.profile && report.profile->entry == entry.name) {
+        sortIndex(int64_t(report.entries.size()), 2 * int64_t(process) + 1);
+        writeMeasured(int64_t(report.entries.size()), entry);
+      }
+    }
+  }
+
+  void writeMeasured(int64_t process, const Entry &entry) {
+    beginProcess(process, entry, report.title + " @" + entry.name + ", measured");
+    std::vector<int64_t> rounds(entry.instructions.size());
+    for (const MeasuredSpan &span : report.profile->spans)
+      slice(process, entry, span.instruction, span.lane, span.begin, span.end - span.begin,
+            [&] { json.attribute("round", rounds[span.instruction]++); });
+  }
+
+  void slice(int64_t process, const Entry &entry, unsigned number, uint32_t lane, double microseconds, double duration,
+             llvm::function_ref<void()> more) {
+    const Instruction &instruction = entry.instructions[number];
+    const bool isMove = moved.contains(number);
+    event("X", instruction.label, process, lane, microseconds, [&] {
+      json.attribute("dur", duration);
+      json.attribute("cat", isMove ? "moved" : instruction.recomputed ? "recomputed" : "computed");
+      json.attributeObject("args", [&] {
+        json.attribute("instruction", int64_t(number));
+        more();
+      });
+    });
+  }
+
+  void beginProcess(int64_t process, const Entry &entry, const std::string &title) {
+    auto nameIt = [&](const char *what, uint32_t lane, const std::string &name) {
+      event("M", what, process, lane, 0,
+            [&] { json.attributeObject("args", [&] { json.attribute("name", utf8(name)); }); });
+    };
+    nameIt("process_name", 0, title);
+    std::map<uint32_t, std::string> lanes;
+    moved.clear();
+    for (const Move &move : entry.moves) {
+      moved.insert(move.instruction);
+      lanes[entry.instructions[move.instruction].stream] =
+          (move.isStore ? "stores in space " : "loads from space ") + move.space;
+    }
+    lanes[0] = "computes";
+    if (lanes.size() > 1)
+      for (const auto &[lane, name] : lanes)
+        nameIt("thread_name", lane, name);
+  }
+
+  void sortIndex(int64_t process, int64_t index) {
+    event("M", "process_sort_index", process, 0, 0,
+          [&] { json.attributeObject("args", [&] { json.attribute("sort_index", index); }); });
+  }
+
+  void event(const char *phase, llvm::StringRef name, int64_t process, uint32_t lane, double microseconds,
+             llvm::function_ref<void()> more) {
     json.object([&] {
       json.attribute("ph", phase);
       json.attribute("name", utf8(name));
@@ -31,50 +116,18 @@ void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
       json.attribute("ts", microseconds);
       more();
     });
-  };
-  json.object([&] {
-    json.attribute("displayTimeUnit", "ms");
-    json.attributeArray("traceEvents", [&] {
-      for (auto [process, entry] : llvm::enumerate(report.entries)) {
-        auto nameIt = [&](const char *what, uint32_t lane, const std::string &name) {
-          event("M", what, int64_t(process), lane, 0,
-                [&] { json.attributeObject("args", [&] { json.attribute("name", utf8(name)); }); });
-        };
-        nameIt("process_name", 0, report.title + " @" + entry.name);
-        // Copies to another memory and back have lanes of their own.
-        std::map<uint32_t, std::string> lanes;
-        llvm::DenseSet<unsigned> moved;
-        for (const Move &move : entry.moves) {
-          moved.insert(move.instruction);
-          lanes[entry.instructions[move.instruction].stream] =
-              (move.isStore ? "stores in space " : "loads from space ") + move.space;
-        }
-        lanes[0] = "computes";
-        if (lanes.size() > 1)
-          for (const auto &[lane, name] : lanes)
-            nameIt("thread_name", lane, name);
-        for (auto [i, instruction] : llvm::enumerate(entry.instructions)) {
-          const double now = instruction.start * 1e6, duration = instruction.seconds * 1e6;
-          event("X", instruction.label, int64_t(process), instruction.stream, now, [&] {
-            json.attribute("dur", duration);
-            json.attribute("cat", moved.contains(unsigned(i)) ? "moved"
-                                  : instruction.recomputed    ? "recomputed"
-                                                              : "computed");
-            json.attributeObject("args", [&] {
-              json.attribute("instruction", int64_t(i));
-              json.attribute("flops", int64_t(instruction.flops));
-            });
-          });
-          event("C", "transient bytes", int64_t(process), 0, now, [&] {
-            json.attributeObject("args", [&] {
-              for (unsigned c = 0; c < numTransientComponents; ++c)
-                json.attribute(getName(MemoryComponent(c)), int64_t(entry.live[i][c]));
-            });
-          });
-        }
-      }
-    });
-  });
+  }
+
+  const Report &report;
+  llvm::json::OStream json;
+  /// Copies to another memory or from it, of the process that is written.
+  llvm::DenseSet<unsigned> moved;
+};
+
+} // namespace
+
+void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
+  TraceWriter(report, os).write();
   os << "\n";
 }
 

@@ -110,8 +110,10 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
                    "html, svg, json, chrome-trace (for Perfetto) or torch-snapshot (for PyTorch's memory viewer); by "
                    "the output's extension, else html")
       ->check(config::choice({std::begin(lowtide::report::reportFormats), std::end(lowtide::report::reportFormats)}));
-  report->add_option("--run", options.run,
-                     "What lowtide-run --log-jsonl wrote: losses and times, drawn beside the plan");
+  report->add_option(
+      "--run", options.run,
+      "What a run wrote: with --log-jsonl=FILE losses and times, drawn below the plan (html, json); with "
+      "--profile=FILE when each instruction ran, as lanes below the planned ones (chrome-trace)");
   explain->add_option("tensor", options.tensor,
                       "A layer, a parameter, or a tensor's number (#12); patterns work. Without it: all decisions");
   diff->add_option("before", options.input, ".tide file, or text with --ir")->required();

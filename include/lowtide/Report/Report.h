@@ -156,6 +156,22 @@ struct Run {
 /// Reads what `lowtide-run --log-jsonl` wrote; fails when it is of another plan than the one with this SHA-256.
 rt::Expected<Run> readRun(const std::string &path, llvm::StringRef planDigest);
 
+/// When an instruction ran, in microseconds from the begin of its step, and on which lane.
+struct MeasuredSpan {
+  unsigned instruction;
+  uint32_t lane;
+  double begin, end;
+};
+
+/// What a profile of a run recorded: of the newest step of an entry, by begin; at least one span.
+struct Profile {
+  std::string path, entry;
+  std::vector<MeasuredSpan> spans;
+};
+
+/// Reads what `lowtide-run --profile=FILE` wrote; fails when it is of another plan than the one with this SHA-256.
+rt::Expected<Profile> readProfile(const std::string &path, llvm::StringRef planDigest);
+
 /// A whole artifact. Bytes are those that the runtime allocates on the device, where nothing else is said.
 struct Report {
   std::string title, target, producer;
@@ -171,9 +187,13 @@ struct Report {
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
   std::optional<Run> run;
+  std::optional<Profile> profile;
 
   uint64_t getBytes() const { return statics.sum() + transientBytes; }
 };
+
+/// Fails when the report's profile tells of an entry or of instructions that the plan does not have.
+rt::Status checkProfile(const Report &report);
 
 /// Reads an artifact; `title` heads the report.
 Report buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRef title);
@@ -185,17 +205,21 @@ void printJson(const Report &report, llvm::raw_ostream &os);
 /// The waterline of the entry `train` (or the first one) as a picture of its own; under a budget next to the one of the
 /// step before.
 void printSvg(const Report &report, llvm::raw_ostream &os);
-/// Instructions on a line of estimated time and bytes by component, in Chrome's trace format (Perfetto opens it).
+/// Instructions on a line of estimated time and bytes by component, in Chrome's trace format (Perfetto opens it). With
+/// a profile also on one of measured time: one process more, with the same lanes.
 void printChromeTrace(const Report &report, llvm::raw_ostream &os);
 /// Allocations and frees of the entry `train` (or the first one) as PyTorch's memory viewer takes them: the pickle that
 /// torch.cuda.memory._dump_snapshot writes.
 void printTorchSnapshot(const Report &report, llvm::raw_ostream &os);
 
+/// Null if there is none of that name.
+const Entry *findEntry(const Report &report, llvm::StringRef name);
 /// "train" or, without it, the first entry; null if there is none.
 const Entry *findMainEntry(const Report &report);
 
 /// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is one of
-/// reportFormats. `run`, if not empty, is what a run of it recorded, for html and json.
+/// reportFormats. `run`, if not empty, is what a run of it recorded: its log for html and json, its profile for
+/// chrome-trace.
 rt::Status writeReport(const std::string &input, const std::string &output, llvm::StringRef format,
                        const std::string &run);
 inline constexpr const char *reportFormats[] = {"html", "svg", "json", "chrome-trace", "torch-snapshot"};

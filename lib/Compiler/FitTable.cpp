@@ -23,7 +23,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
-#include <cmath>
 
 using namespace mlir;
 using namespace lowtide;
@@ -165,14 +164,6 @@ private:
 
 } // namespace
 
-/// The least number of bytes from `bytes` on that is printed exactly, in hundredths of the table's unit.
-static uint64_t roundUpToPrinted(uint64_t bytes, const ByteUnit &unit) {
-  double hundredths = std::ceil(double(bytes) / unit.bytes * 100);
-  while (uint64_t(hundredths / 100 * unit.bytes) < bytes)
-    ++hundredths;
-  return uint64_t(hundredths / 100 * unit.bytes);
-}
-
 void FitTable::computeRows() {
   // Few bytes are hard to pack: the smallest steps first, and none that has more bytes alive than an arena found so
   // far.
@@ -190,7 +181,7 @@ void FitTable::computeRows() {
   solve::Baselines baselines(solved.graph, solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
-                   budget = roundUpToPrinted(staticBytes + exact, unit) - staticBytes;
+                   budget = unit.roundUp(staticBytes + exact) - staticBytes;
     Clock::time_point begin = Clock::now();
     solved.front.find(budget);
     searchSeconds += since(begin);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -27,6 +28,13 @@ struct ByteUnit {
   std::string number(uint64_t count) const { return llvm::formatv("{0:F2}", double(count) / bytes).str(); }
   /// "12.50 MiB".
   std::string text(uint64_t count) const { return number(count) + " " + name; }
+  /// The least number of bytes from `count` on that is printed exactly, in hundredths.
+  uint64_t roundUp(uint64_t count) const {
+    double hundredths = std::ceil(double(count) / bytes * 100);
+    while (uint64_t(hundredths / 100 * bytes) < count)
+      ++hundredths;
+    return uint64_t(hundredths / 100 * bytes);
+  }
 };
 
 } // namespace lowtide

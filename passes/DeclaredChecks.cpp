@@ -46,9 +46,9 @@ static std::string findByteSizeFault(const std::string &text) {
   return size ? std::string() : llvm::toString(size.takeError());
 }
 
-static std::string findByteCountFault(const std::string &text) {
-  llvm::Expected<uint64_t> bytes = parseByteCount(text);
-  return bytes ? std::string() : llvm::toString(bytes.takeError());
+static std::string findByteCountsFault(const std::string &text) {
+  llvm::Expected<std::vector<ByteCount>> counts = parseByteCounts(text);
+  return counts ? std::string() : llvm::toString(counts.takeError());
 }
 
 static OptionCheck ofWords(ArrayRef<StringRef> words) {
@@ -218,7 +218,7 @@ static Checks nonNegative(MLIRContext &) { return {{Kind::NonNegative}}; }
 static Checks rate(MLIRContext &) { return {{Kind::Rate}}; }
 static Checks decay(MLIRContext &) { return {byFunction(findDecayFault)}; }
 static Checks byteSize(MLIRContext &) { return {byFunction(findByteSizeFault)}; }
-static Checks byteCount(MLIRContext &) { return {byFunction(findByteCountFault)}; }
+static Checks byteCounts(MLIRContext &) { return {byFunction(findByteCountsFault)}; }
 static Checks schedules(MLIRContext &) { return {ofWords(train::listSchedules())}; }
 template <const auto &list> static Checks words(MLIRContext &) {
   return {ofWords(llvm::to_vector_of<StringRef>(list))};

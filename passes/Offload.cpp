@@ -27,9 +27,17 @@ FailureOr<SmallVector<OffloadRoom, 2>> OffloadRoom::list(ModuleOp module, const 
   }
   for (auto [text, space, name] :
        {std::tuple(hostBudget, Space::HostPinned, "host"), std::tuple(diskBudget, Space::File, "file")})
-    if (!text.empty()) // checked by the option
-      rooms.push_back({{space, {getLane(target, "device", name), getLane(target, name, "device"), getAlignment(space)}},
-                       llvm::cantFail(parseByteCount(text))});
+    if (!text.empty()) {
+      llvm::Expected<uint64_t> bytes = parseByteCount(text);
+      // The option's check takes a list, too.
+      if (!bytes) {
+        setFailure(module, FailureKind::Usage);
+        return module.emitError() << (space == Space::File ? "disk-budget: " : "host-budget: ")
+                                  << llvm::toString(bytes.takeError());
+      }
+      rooms.push_back(
+          {{space, {getLane(target, "device", name), getLane(target, name, "device"), getAlignment(space)}}, *bytes});
+    }
   return rooms;
 }
 

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Support/NameList.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -14,7 +16,7 @@ using namespace lowtide;
 using llvm::StringRef;
 
 /// Nothing: the text is no number of bytes.
-static std::optional<ByteSize> readByteSize(StringRef text) {
+static std::optional<ByteSize> readByteSize(StringRef text, bool mayBeZero = false) {
   StringRef trimmed = text.trim();
   size_t length = trimmed.find_first_not_of("0123456789.");
   StringRef number = trimmed.take_front(length), unit = trimmed.drop_front(number.size()).trim();
@@ -36,7 +38,8 @@ static std::optional<ByteSize> readByteSize(StringRef text) {
                       .Default(0);
   double bytes = std::floor(value * factor);
   // "1.5" is a unit forgotten. A fraction of a KiB may end within a byte: tables print hundredths.
-  if (bytes < 1 || bytes > 0x1p62 || (factor == 1 && bytes != value))
+  const bool isNothing = bytes < 1 && !(mayBeZero && value == 0 && factor > 0);
+  if (isNothing || bytes > 0x1p62 || (factor == 1 && bytes != value))
     return std::nullopt;
   return ByteSize{uint64_t(bytes), -1};
 }
@@ -47,13 +50,48 @@ llvm::Expected<ByteSize> lowtide::parseByteSize(StringRef text) {
   return llvm::createStringError("'" + text + "' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%");
 }
 
-llvm::Expected<uint64_t> lowtide::parseByteCount(StringRef text) {
-  const std::optional<ByteSize> size = readByteSize(text);
+static llvm::Expected<uint64_t> readByteCount(StringRef text, bool mayBeZero) {
+  const std::optional<ByteSize> size = readByteSize(text, mayBeZero);
   if (!size)
     return llvm::createStringError("'" + text + "' is no number of bytes; write 32GiB, 1.5TiB, 800MB or 4096");
   if (size->fraction >= 0)
     return llvm::createStringError("'" + text + "' is a part of nothing that is known; bytes, as in 32GiB");
   return size->bytes;
+}
+
+llvm::Expected<uint64_t> lowtide::parseByteCount(StringRef text) {
+  if (text.contains(','))
+    return llvm::createStringError("'" + text +
+                                   "' is a list, of which only 'lowtide fit' makes a table; write one, as in 32GiB");
+  return readByteCount(text, /*mayBeZero=*/false);
+}
+
+llvm::Expected<std::vector<ByteCount>> lowtide::parseByteCounts(StringRef text) {
+  std::vector<ByteCount> counts;
+  if (!text.contains(',')) {
+    llvm::Expected<uint64_t> bytes = parseByteCount(text);
+    if (!bytes)
+      return bytes.takeError();
+    counts.push_back({text.trim().str(), *bytes});
+    return counts;
+  }
+  auto refuse = [&](const llvm::Twine &message, size_t column) {
+    return llvm::createStringError(message + " (column " + llvm::Twine(countColumns(text, column)) + ")");
+  };
+  llvm::SmallVector<NameItem> items;
+  if (std::optional<TextFault> fault = splitNames(text, ',', items))
+    return refuse("'" + text + "': " + fault->message, fault->column);
+  for (const NameItem &item : items) {
+    llvm::Expected<uint64_t> bytes = readByteCount(item.text, /*mayBeZero=*/true);
+    if (!bytes)
+      return refuse(llvm::toString(bytes.takeError()), item.column);
+    counts.push_back({item.text, *bytes});
+  }
+  sortStably(counts, [](const ByteCount &a, const ByteCount &b) { return a.bytes < b.bytes; });
+  counts.erase(std::unique(counts.begin(), counts.end(),
+                           [](const ByteCount &a, const ByteCount &b) { return a.bytes == b.bytes; }),
+               counts.end());
+  return counts;
 }
 
 std::string lowtide::formatBytes(uint64_t bytes) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "Diagnostics.h"
+#include "FitColumns.h"
 #include "FitOffload.h"
 #include "StepForm.h"
 #include "lowtide/Analysis/StoredBytes.h"
@@ -48,8 +49,8 @@ public:
   Failure compile();
   /// Writes what is in the model to `os`.
   Failure check(const CheckOptions &how, llvm::raw_ostream &os);
-  /// Says what the step costs at which budget.
-  Failure fit(const FitRequest &request, FitResult &result);
+  /// Says what the step costs at which budget; with `columns`, also at which of another memory.
+  Failure fit(const FitRequest &request, const FitColumns &columns, FitResult &result);
 
   /// After `compile`: what it was asked for as text, and as a file.
   Failure print(llvm::raw_ostream &os);
@@ -175,13 +176,18 @@ private:
   Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;
   /// Whether the options name another memory that the target has a use for.
-  Failure checkOtherMemory();
+  Failure checkOtherMemory(const FitColumns &columns);
+  /// Whether the request has a use for columns, if there are any.
+  Failure checkColumns(const FitRequest &request, const FitColumns &columns);
   /// "--host-budget=32GiB --disk-budget=100GiB", of those that were given.
   std::string describeOtherMemory() const;
   /// The table of steps at `train` with that memory, from the smallest plan that it lets them have; without it that is
   /// `smallestBytes`.
   llvm::FailureOr<OtherMemoryTable> fitOtherMemory(mlir::ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
                                                    const FitRequest &request);
+  /// The table over both budgets of steps at `train`, which take `largestBytes` without recomputation.
+  llvm::FailureOr<ColumnTable> fitColumns(mlir::ModuleOp steps, uint64_t largestBytes, const FitRequest &request,
+                                          const FitColumns &columns);
   /// Of `check`: the frozen matrices that --frozen-weights holds in codes, with their errors. `bound`: with sizes for
   /// all dimensions.
   Failure measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found);

@@ -86,8 +86,10 @@ Failure Compiler::check(const Request &request, const Sources &sources, const Ch
 }
 
 FitResult Compiler::fit(const FitRequest &request, const Sources &sources, Listener *listener) {
-  Compilation compilation(request, sources, listener, trials);
+  FitRequest single = request;
+  const FitColumns columns = FitColumns::take(single);
+  Compilation compilation(single, sources, listener, trials);
   FitResult result;
-  result.failure = explain(compilation.fit(request, result), compilation);
+  result.failure = explain(compilation.fit(single, columns, result), compilation);
   return result;
 }

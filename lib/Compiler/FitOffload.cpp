@@ -105,10 +105,15 @@ static std::vector<PlacedStep> listPlacedSteps(ModuleOp fitted, const TargetInfo
 /// Lines of the table at most: each is a compilation.
 static constexpr unsigned maxRows = 8;
 
-Failure Compilation::checkOtherMemory() {
+Failure Compilation::checkOtherMemory(const FitColumns &columns) {
   for (auto [flag, given] : {std::pair("host-budget", &options.hostBudget), {"disk-budget", &options.diskBudget}}) {
     if (given->empty())
       continue;
+    if (!columns.isEmpty() && StringRef(*given).contains(','))
+      return refuse(FailureKind::Usage,
+                    "--" + Twine(flag) + "=" + *given + " is a second list next to " + columns.describe() +
+                        ", and a table has columns of one",
+                    {"give one budget of one of these memories"});
     if (llvm::Expected<uint64_t> bytes = parseByteCount(*given); !bytes)
       return refuse(FailureKind::Usage, "--" + Twine(flag) + ": " + llvm::toString(bytes.takeError()));
   }

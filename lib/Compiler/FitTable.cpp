@@ -400,12 +400,14 @@ StoredBytes Compilation::countStored() {
   return step ? countStoredBytes(step) : StoredBytes();
 }
 
-Failure Compilation::fit(const FitRequest &request, FitResult &result) {
+Failure Compilation::fit(const FitRequest &request, const FitColumns &columns, FitResult &result) {
   if (Failure failure = checkTarget(request.baselines))
+    return failure;
+  if (Failure failure = checkColumns(request, columns))
     return failure;
   if (Failure failure = lowerTo(getStageNumber("train"), /*budget=*/""))
     return failure;
-  if (Failure failure = checkOtherMemory())
+  if (Failure failure = checkOtherMemory(columns))
     return failure;
   if (request.room)
     return answerFit(*request.room, request.roomTitle, result);
@@ -476,14 +478,19 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     entry.count(layout->getStaticBytes().sum(), knownBytes, getPlanSearch(request.withoutMethods));
   llvm::erase_if(furtherEntries, [&](const FurtherEntry &entry) { return entry.smallestBytes <= knownBytes; });
   std::optional<OtherMemoryTable> other;
+  std::optional<ColumnTable> grid;
   if (!isFitted && !(options.hostBudget.empty() && options.diskBudget.empty())) {
     uint64_t largest = 0;
     for (auto &table : tables)
       largest = std::max(largest, table->getLargestBytes());
-    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, knownBytes, largest, request);
-    if (failed(found))
+    if (columns.isEmpty()) {
+      if (FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, knownBytes, largest, request); succeeded(found))
+        other = std::move(*found);
+    } else if (FailureOr<ColumnTable> found = fitColumns(*given, largest, request, columns); succeeded(found)) {
+      grid = std::move(*found);
+    }
+    if (!other && !grid)
       return refuse(FailureKind::Internal, "no plan with another memory was found");
-    other = *found;
   }
   llvm::raw_string_ostream text(result.text), jsonText(result.json);
   if (!stored.isEmpty())
@@ -498,6 +505,8 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
                  : ": a smaller budget takes --entries=train, or --outputs=none where outputs of the file take it\n");
   if (other)
     other->printText(text << "\n", tables.front()->getSeconds());
+  if (grid)
+    grid->printText(text << "\n", tables.front()->getSeconds());
   llvm::json::OStream json(jsonText, 2);
   json.object([&] {
     if (!stored.isEmpty())
@@ -515,6 +524,8 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     });
     if (other)
       json.attributeObject("other_memory", [&] { other->printJson(json, tables.front()->getSeconds()); });
+    if (grid)
+      json.attributeObject("other_memory_budgets", [&] { grid->printJson(json, tables.front()->getSeconds()); });
   });
   jsonText << "\n";
   return {};

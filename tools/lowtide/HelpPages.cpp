@@ -100,10 +100,13 @@ static const char *const fitHelp = R"help(lowtide fit: what a step costs at whic
   lowtide fit gpt.onnx --dim batch=8 --device-budget=24GiB  yes or no, and how
   lowtide fit gpt.onnx --dim batch=8 --card=rtx4090         on a known card
   lowtide fit --card=list                                   the cards
+  lowtide fit gpt.onnx --batch=8 --disk-budget=0,1GiB,8GiB  a table over both
 
 Without a budget: the smallest and the largest peak, and a line for each budget
 between (--rows=N), with what it costs in time. --baselines puts published
-methods next to it, --bound what no plan can go below. With a budget or a card:
+methods next to it, --bound what no plan can go below. --host-budget and
+--disk-budget add plans with another memory, as a list a column for each of its
+budgets (0: without it). With a budget of the device or a card:
 whether the step fits, the cheapest change that makes it fit (recomputation,
 micro-batches, precision, a smaller batch), and the largest batch that does. The
 other flags are those of lowtide compile; --json prints JSON; --help-all lists all.

@@ -61,6 +61,11 @@ static bool checkTarget(const Options &options, const config::Config &config) {
 }
 
 static bool checkBudget(const Options &options, const config::Config &config) {
+  for (const auto &[flag, text] : {std::pair("host-budget", &options.hostBudget), {"disk-budget", &options.diskBudget}})
+    if (options.command != Command::Fit && !text->empty())
+      if (llvm::Expected<uint64_t> bytes = parseByteCount(*text); !bytes)
+        return fail(nameFlag(flag, config.findOrigin(flag)) + ": " + llvm::toString(bytes.takeError()),
+                    "'lowtide fit' with this list prints what each of its budgets costs");
   if (!config.findOrigin("device-budget").empty()) {
     if (llvm::Expected<ByteSize> size = parseByteSize(options.deviceBudget); !size)
       return fail("--device-budget: " + llvm::toString(size.takeError()),

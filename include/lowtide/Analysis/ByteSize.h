@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lowtide {
 
@@ -28,6 +29,15 @@ struct ByteSize {
 llvm::Expected<ByteSize> parseByteSize(llvm::StringRef text);
 /// The same where there is nothing to take a part of: "50%" is an error, too. Bytes.
 llvm::Expected<uint64_t> parseByteCount(llvm::StringRef text);
+
+/// One of a list.
+struct ByteCount {
+  std::string text; ///< as it was written
+  uint64_t bytes = 0;
+};
+/// Reads "0,64MiB,256MiB", of which 0 may be one; in ascending order, equal ones once. What is not understood is an
+/// error with its column. A text without a comma is read as `parseByteCount` does.
+llvm::Expected<std::vector<ByteCount>> parseByteCounts(llvm::StringRef text);
 
 /// "402.50 MiB".
 std::string formatBytes(uint64_t bytes);

@@ -429,13 +429,14 @@ def DeviceBudgetOption : DeclaredOption<"device-budget", Text, "",
 }
 def HostBudgetOption : DeclaredOption<"host-budget", Text, "",
   "Bytes of pinned host memory in which values of a GPU's step may wait: 32GiB. Needs --device-budget; with "
-  "--disk-budget, too, what this memory has no room for may wait in the file", "byteCount"> {
+  "--disk-budget, too, what this memory has no room for may wait in the file. 'lowtide fit' makes a table of a list: "
+  "0,16GiB,32GiB", "byteCounts"> {
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }
 def DiskBudgetOption : DeclaredOption<"disk-budget", Text, "",
   "Bytes of a file in which values of a step may wait: 100GiB. Needs --device-budget; lowtide-run --spill says where "
-  "the file lies", "byteCount"> {
+  "the file lies. 'lowtide fit' makes a table of a list: 0,10GiB,100GiB", "byteCounts"> {
   let Stage = "fitted";
   let Passes = ["train-rematerialize"];
 }

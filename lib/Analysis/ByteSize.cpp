@@ -63,6 +63,9 @@ llvm::Expected<uint64_t> lowtide::parseByteCount(StringRef text) {
   if (text.contains(','))
     return llvm::createStringError("'" + text +
                                    "' is a list, of which only 'lowtide fit' makes a table; write one, as in 32GiB");
+  if (const std::optional<ByteSize> size = readByteSize(text, /*mayBeZero=*/true);
+      size && size->fraction < 0 && !size->bytes)
+    return llvm::createStringError("'" + text + "' holds nothing; leave the flag out where that memory has no use");
   return readByteCount(text, /*mayBeZero=*/false);
 }
 

@@ -154,8 +154,9 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
       if (auto known = sources.find(name); known != sources.end())
         operand = int(find(node.input(), known->second) - node.input().begin());
       bool isFirst = parts.empty();
+      // Of an operation in several nodes each reads its own operands: what is left is what no node before has told.
       if (operand < 0 || operand == node.input_size())
-        operand = count_if(detached, isKnown) + 1 == int(detached.size())
+        operand = !isKnown(name) && count_if(detached, isKnown) + 1 == int(detached.size())
                       ? findOperand(node, operands, name, inner, signature, initializers)
                       : -1;
       if (operand < 0) {

@@ -72,6 +72,7 @@ CASES = [
     ("loop-weighted-mean", "dynamo", False, "holds"),
     ("loop-penalty", "dynamo", False, "holds"),
     ("loop-masked-words", "dynamo", False, "holds"),
+    ("loop-truncated", "dynamo", False, "holds"),
     ("rnn-long", "dynamo", False, "holds"),
     ("drop-2d", "plain", False, "holds"),
     ("drop-alpha", "dynamo plain", False, "holds"),

@@ -184,3 +184,46 @@ TEST(AssignedParts, ThatWereEvaluatedAreSaid) {
   EXPECT_THAT(say("['k', 'val_0']"), HasSubstr("the step computes with their first values for ever: k"));
   EXPECT_THAT(say("['val_0']"), Not(HasSubstr("for ever")));
 }
+
+TEST(DetachedPieces, EachReadsItsOwnValue) {
+  // `stack([a.detach(), b.detach(), c.detach()], 1)` is a node for each, whose notes name all three; products read two.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,3,2] y)
+      <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[3,2] u = {1, 2, 3, 4, 5, 6}, float[3,2] t = {1, 2, 3, 4, 5, 6}, int64[1] one = {1}> {
+      a = Mul(x, w)
+      b = Mul(x, u)
+      c = Mul(x, t)
+      m = Neg(a)
+      n = Neg(b)
+      k = Mul(m, n)
+      ka = Unsqueeze(a, one)
+      kb = Unsqueeze(b, one)
+      kc = Unsqueeze(c, one)
+      stack = Concat <axis = 1> (ka, kb, kc)
+      kk = Unsqueeze(k, one)
+      y = Mul(stack, kk)
+    })");
+  setSignature(model, {"w", "u", "t"});
+  setOperation(model, 0, "a", 2, "mul.Tensor", "%x, %p_w");
+  setOperation(model, 1, "b", 2, "mul.Tensor", "%x, %p_u");
+  setOperation(model, 2, "c", 1, "mul.Tensor", "%x, %p_t");
+  setOperation(model, 3, "m", 1, "neg.default", "%detach");
+  setOperation(model, 4, "n", 1, "neg.default", "%detach_1");
+  setOperation(model, 5, "k", 1, "mul.Tensor", "%m, %n");
+  for (int i : {6, 7, 8, 9})
+    setOperation(model, i, "stack", 1, "stack.default", "[%detach, %detach_1, %detach_2], 1");
+  setOperation(model, 10, "kk", 1, "unsqueeze.default", "%k, 1");
+  setOperation(model, 11, "y", 1, "mul.Tensor", "%stack, %kk");
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  std::vector<std::string> read;
+  for (const auto &node : file.getModel().graph().node())
+    if (node.op_type() == "Identity" || (node.op_type() == "Unsqueeze" && node.output(0) != "kk"))
+      read.push_back(node.input(0) + " " + node.output(0));
+  EXPECT_THAT(read, testing::UnorderedElementsAre("a detach", "b detach_1", "c detach_2", "detach ka", "detach_1 kb",
+                                                  "detach_2 kc"));
+}

@@ -120,6 +120,16 @@ def dropped(m, x):
     return h
 
 
+def truncated(m, x):
+    """Gradients through six steps at most (truncated backpropagation through time)."""
+    h, out = torch.zeros(3, 4), []
+    for t in range(20):
+        h = m.n(x[:, t], h)
+        h = h.detach() if t % 6 == 5 else h
+        out.append(h)
+    return torch.stack(out, 1)
+
+
 def two_rows(m, x):
     h, out = torch.zeros(3, 4), []
     for pair in x.split(2, 1):
@@ -141,6 +151,7 @@ programs("loops", [
     ("loop-penalty", lambda: dict(n=nn.GRUCell(5, 4), a=nn.Linear(4, 2)), STEPS, with_penalty),
     ("loop-frames", lambda: dict(f=nn.Conv1d(3, 8, 3, padding=1)), STEPS, over_frames),
     ("loop-dropout", lambda: dict(n=nn.GRUCell(5, 4)), STEPS, dropped),
+    ("loop-truncated", lambda: dict(n=nn.GRUCell(5, 4)), STEPS, truncated),
     ("loop-two-rows", lambda: dict(n=nn.RNNCell(10, 4)), (3, 40, 5), two_rows),
     ("rnn-long", lambda: dict(n=nn.RNN(5, 4, 2, bidirectional=True)), (20, 3, 5), lambda m, x: m.n(x)[0]),
 ])  # fmt: skip

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PrefixedShapes.h"
 #include "Recurrence.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -26,12 +27,6 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::nn;
 using Kind = StepOperand::Kind;
-
-static SmallVector<int64_t> prefixed(int64_t first, ArrayRef<int64_t> rest) {
-  SmallVector<int64_t> all{first};
-  llvm::append_range(all, rest);
-  return all;
-}
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 

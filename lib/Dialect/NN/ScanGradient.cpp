@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PrefixedShapes.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/Scan.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,12 +29,6 @@ using namespace lowtide::nn;
 
 static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static SmallVector<int64_t> withFirst(int64_t first, ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> all{first};
-  llvm::append_range(all, shape);
-  return all;
-}
 
 namespace {
 class ScanGradient {
@@ -127,7 +122,7 @@ void ScanGradient::findActive() {
 /// Rows of the forward scan that hold what state `i` is after each step, moved by one step; null if there are none.
 Value ScanGradient::findState(unsigned i) {
   Value first = scan.getCarried()[i];
-  const SmallVector<int64_t> row = withFirst(1, typeOf(first).getShape());
+  const SmallVector<int64_t> row = prefixed(1, typeOf(first).getShape());
   for (auto [j, made] : llvm::enumerate(next.getRows())) {
     auto shown = made.getDefiningOp<ReshapeOp>();
     if (!shown || shown.getX() != next.getCarried()[i] || typeOf(made).getShape() != ArrayRef(row))
@@ -154,7 +149,7 @@ void ScanGradient::keepStates() {
     if (!argument(sliced + i).use_empty() && !(states[i] = findState(i))) {
       missing.push_back(i);
       RankedTensorType type = typeOf(argument(sliced + i));
-      rowTypes.push_back(type.clone(withFirst(1, type.getShape())));
+      rowTypes.push_back(type.clone(prefixed(1, type.getShape())));
     }
   if (missing.empty())
     return;
@@ -170,7 +165,7 @@ void ScanGradient::keepStates() {
   SmallVector<Value> kept = llvm::map_to_vector(next.getRows(), cloned);
   for (unsigned i : missing) {
     Expr state = at(inside, longer.getBlock()->getArgument(sliced + i));
-    kept.push_back(reshape(state, withFirst(1, state.shape())));
+    kept.push_back(reshape(state, prefixed(1, state.shape())));
   }
   NextOp::create(inside, next.getLoc(), llvm::map_to_vector(next.getCarried(), cloned), kept);
   scan->replaceAllUsesWith(longer->getResults().take_front(scan->getNumResults()));
@@ -264,7 +259,7 @@ void ScanGradient::keepSegment() {
   // The forward scan, which lays them down.
   auto hasRows = [](Value value) { return isa<OpResult>(value) && typeOf(value).getRank() > 0; };
   auto rowType = [&](Value value) -> Type {
-    return hasRows(value) ? typeOf(value) : typeOf(value).clone(withFirst(1, typeOf(value).getShape()));
+    return hasRows(value) ? typeOf(value) : typeOf(value).clone(prefixed(1, typeOf(value).getShape()));
   };
   SmallVector<Type> rowTypes(next.getRows().getTypes());
   for (auto [root, value] : kept)
@@ -312,14 +307,14 @@ bool ScanGradient::isKept(Value value) {
 unsigned ScanGradient::collect(Value root) {
   auto [entry, isNew] = rowOf.insert({root, unsigned(rows.size())});
   if (isNew)
-    rows.push_back(reshape(at(inner, root), withFirst(1, typeOf(root).getShape())));
+    rows.push_back(reshape(at(inner, root), prefixed(1, typeOf(root).getShape())));
   return entry->second;
 }
 
 /// The values of all rounds one after another along a new dimension 0.
 std::function<Expr()> ScanGradient::stack(Value value) {
   Value root = throughViews(value);
-  const SmallVector<int64_t> shape = withFirst(rounds, typeOf(value).getShape());
+  const SmallVector<int64_t> shape = prefixed(rounds, typeOf(value).getShape());
   if (auto given = dyn_cast<BlockArgument>(root); given && given.getArgNumber() < slices.size()) {
     Value whole = slices[given.getArgNumber()];
     return [=, this] { return reshape(at(builder, whole), shape); };

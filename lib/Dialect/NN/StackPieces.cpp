@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PrefixedShapes.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Patterns.h"
@@ -28,13 +29,6 @@ static constexpr int64_t kMaxConstants = 4096;
 static constexpr size_t kMaxGroups = 256;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static SmallVector<int64_t> prefixed(int64_t first, ArrayRef<int64_t> rest, int64_t added = 0) {
-  SmallVector<int64_t> all{first};
-  for (int64_t number : rest)
-    all.push_back(number + added);
-  return all;
-}
 
 static SmallVector<int64_t> shifted(ArrayRef<int64_t> dims) {
   return llvm::map_to_vector(dims, [](int64_t dim) { return dim + 1; });

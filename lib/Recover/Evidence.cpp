@@ -395,11 +395,13 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
 bool lowtide::isOfMaximumPool(const ::onnx::NodeProto &node) {
   if (findProgramOperator(node) != "aten.amax.default")
     return false;
+  // The module that calls it; or the program's line of code, which is the last one, without its comment: it may also
+  // take the function by its name.
   std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
   StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
-  // The module that calls it; or the line of code, which is the last one.
+  StringRef code = trace.rtrim().rsplit('\n').second.split('#').first;
   return (classes.size() > 1 && StringRef(classes[classes.size() - 2]).contains(".AdaptiveMaxPool")) ||
-         trace.rsplit('\n').second.contains("adaptive_max_pool");
+         code.contains("adaptive_max_pool");
 }
 
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {

@@ -140,7 +140,7 @@ bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signat
     return true;
   // Besides its value, an instance norm without a scale reads its running statistics, if it keeps any.
   if (use.node->op_type() == "InstanceNormalization" && (role == "weight" || role == "bias") &&
-      StringRef(findProgramOperator(*use.node)).contains("instance_norm") &&
+      findProgramOperator(*use.node) == "aten.instance_norm.default" &&
       llvm::all_of(llvm::drop_begin(operands, std::min<size_t>(operands.size(), 1)), [&](const std::string &operand) {
         const SignatureEntry *entry = signature.findPlaceholder(operand);
         return entry && entry->kind == SignatureEntry::Buffer &&

@@ -15,12 +15,8 @@ using testing::Not;
 
 /// How many nodes of a kind the imported graph has.
 static int count(const ModelProto &model, const std::string &kind) {
-  RecordingContext recording;
-  OnnxFile file(recording.context, "model.onnx");
-  const std::string bytes = model.SerializeAsString();
-  EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
-  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
-  const auto &nodes = file.getModel().graph().node();
+  const ::onnx::GraphProto graph = importGraph(model);
+  const auto &nodes = graph.node();
   return int(std::count_if(nodes.begin(), nodes.end(), [&](const auto &node) { return node.op_type() == kind; }));
 }
 
@@ -172,12 +168,8 @@ TEST(Meaning, OneValueIsDetachedByEachName) {
   setOperation(model, 1, "d", 1, "div.Tensor", "%u, %v");
   setOperation(model, 2, "s", 1, "mul.Tensor", "%detach, %detach");
   setOperation(model, 3, "y", 1, "mul.Tensor", "%s, %u");
-  RecordingContext recording;
-  OnnxFile file(recording.context, "model.onnx");
-  const std::string bytes = model.SerializeAsString();
-  ASSERT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
-  ASSERT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
-  const auto &nodes = file.getModel().graph().node();
+  const ::onnx::GraphProto graph = importGraph(model);
+  const auto &nodes = graph.node();
   ASSERT_EQ(nodes.size(), 5);
   EXPECT_EQ(nodes[1].op_type(), "Div");
   EXPECT_EQ(nodes[2].op_type(), "Identity");
@@ -203,13 +195,9 @@ static std::vector<std::string> readAs(const std::string &inputs, const std::str
   setOperation(model, 2, "d", 2, "sub.Tensor", "%u, %p");
   setOperation(model, 3, "h", 1, "add.Tensor", operands);
   setOperation(model, 4, "y", 1, "mul.Tensor", "%h, %d");
-  RecordingContext recording;
-  OnnxFile file(recording.context, "model.onnx");
-  const std::string bytes = model.SerializeAsString();
-  EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
-  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  const ::onnx::GraphProto graph = importGraph(model);
   std::vector<std::string> found;
-  for (const auto &node : file.getModel().graph().node())
+  for (const auto &node : graph.node())
     if (node.op_type() == "Identity")
       found.push_back(node.input(0) + " " + node.output(0));
     else if (node.op_type() == "Add")

@@ -71,6 +71,15 @@ std::vector<std::string> Classified::names(InitializerRole role) const {
   return result;
 }
 
+::onnx::GraphProto lowtide::test::importGraph(const ::onnx::ModelProto &model) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(mlir::succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  return file.getModel().graph();
+}
+
 Classified lowtide::test::classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options) {
   Classified result;
   auto infos = classifyInitializers(file, options);

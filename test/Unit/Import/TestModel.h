@@ -43,6 +43,9 @@ struct Outcome {
 Outcome importModel(const ::onnx::ModelProto &model, ImportOptions options = {}, ImportLimits limits = {});
 Outcome importBytes(const std::string &bytes, ImportOptions options = {}, ImportLimits limits = {});
 
+/// The graph that a model is imported as, after recovery; expects that it is.
+::onnx::GraphProto importGraph(const ::onnx::ModelProto &model);
+
 /// What became of a model's initializers; infos are empty when that failed.
 struct Classified {
   std::vector<InitializerInfo> infos;

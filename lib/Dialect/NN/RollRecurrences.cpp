@@ -28,6 +28,13 @@ using namespace lowtide;
 using namespace lowtide::nn;
 using Kind = StepOperand::Kind;
 
+/// Dimensions of a tensor with `dim` in front.
+static SmallVector<int64_t> withFront(int64_t dim, int64_t rank) {
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(rank));
+  std::rotate(order.begin(), order.begin() + dim, order.begin() + dim + 1);
+  return order;
+}
+
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
 namespace {
@@ -115,10 +122,8 @@ Value Loop::turn(Value value, int64_t dim) {
   if (!isNew)
     return known->second;
   const auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> order{dim}, shape;
-  for (int64_t i = 0; i < type.getRank(); ++i)
-    if (i != dim)
-      order.push_back(i);
+  const SmallVector<int64_t> order = withFront(dim, type.getRank());
+  SmallVector<int64_t> shape;
   for (int64_t i : order)
     shape.push_back(type.getDimSize(i));
   Operation *op = value.getDefiningOp();
@@ -162,10 +167,8 @@ void Loop::replaceTurned() {
       auto slice = dyn_cast<SliceOp>(user);
       if (!slice || slice.use_empty())
         continue;
-      SmallVector<int64_t> order{dim}, back, starts, strides, sizes;
-      for (int64_t i = 0; i < slice.getType().getRank(); ++i)
-        if (i != dim)
-          order.push_back(i);
+      const SmallVector<int64_t> order = withFront(dim, slice.getType().getRank());
+      SmallVector<int64_t> back, starts, strides, sizes;
       for (int64_t i : order) {
         starts.push_back(slice.getStarts()[i]);
         strides.push_back(slice.getStrides()[i]);
@@ -197,13 +200,10 @@ Value Loop::cutSequence(unsigned column, unsigned number) {
   } else {
     // [a, steps · size, b] as [steps, a, size, b].
     all = nn::slice(at(operand.value), starts, sizes, strides);
-    SmallVector<int64_t> parted(sizes), order{dim};
+    SmallVector<int64_t> parted(sizes);
     parted[dim] = count;
     parted.insert(parted.begin() + dim + 1, size);
-    for (int64_t i = 0; i < int64_t(parted.size()); ++i)
-      if (i != dim)
-        order.push_back(i);
-    all = nn::transpose(nn::reshape(all, parted), order);
+    all = nn::transpose(nn::reshape(all, parted), withFront(dim, int64_t(parted.size())));
   }
   if (isBackward != isReversed)
     all = nn::reverse(all, {0});

@@ -41,12 +41,16 @@ static llvm::hash_code hashKind(Operation *op, int depth) {
       return llvm::hash_combine(slice.getX(), slice.getType());
     return maker && depth ? hashKind(maker, depth - 1) : hash_value(value.getType());
   };
+  if (auto draw = dyn_cast<RandomUniformOp>(op))
+    return llvm::hash_combine(op->getName(), draw.getType(), draw.getBatchDim());
   return OperationEquivalence::computeHash(op, hashOperand, OperationEquivalence::ignoreHashValue,
                                            OperationEquivalence::IgnoreLocations);
 }
 
-/// Whether two ops do the same with operands of the same types.
+/// Whether two ops do the same with operands of the same types. Each step draws numbers of its own.
 static bool isAlike(Operation *a, Operation *b) {
+  if (auto draw = dyn_cast<RandomUniformOp>(a), other = dyn_cast<RandomUniformOp>(b); draw && other)
+    return draw.getType() == other.getType() && draw.getBatchDim() == other.getBatchDim();
   return a->getOperandTypes() == b->getOperandTypes() &&
          OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::ignoreValueEquivalence,
                                               /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);

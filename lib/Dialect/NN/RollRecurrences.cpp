@@ -57,6 +57,8 @@ private:
   void replaceTurned();
   Value cutSequence(unsigned column, unsigned number);
   Value makeSequence(unsigned column, unsigned number);
+  bool isDrawn(unsigned column) const;
+  Value drawSequence(unsigned column);
   void collect(unsigned column);
   void writeBody();
   Value getSeen(OpBuilder &body, unsigned column, unsigned number);
@@ -210,8 +212,46 @@ Value Loop::cutSequence(unsigned column, unsigned number) {
   return nn::reshape(all, prefixed(count, first.getType().getShape()));
 }
 
-/// What operand `number` of a column is in all steps, where no step has to wait for it: views of slices, and what takes
-/// their rows one by one.
+/// Whether the column is made of random numbers and constants alone, element by element.
+bool Loop::isDrawn(unsigned column) const {
+  const StepColumn &own = getColumn(column);
+  Operation *op = own.ops.front();
+  if (!own.isAhead || isa<RandomUniformOp>(op))
+    return own.isAhead;
+  return (isa<ReshapeOp>(op) || op->hasTrait<OpTrait::Elementwise>()) && op->getNumResults() == 1 &&
+         llvm::all_of(own.operands, [&](const StepOperand &operand) {
+           return operand.kind == Kind::Fixed ? isConstant(operand.value)
+                                              : operand.kind == Kind::Made && isDrawn(operand.column);
+         });
+}
+
+/// What a drawn column is in all steps: one op draws for all of them.
+Value Loop::drawSequence(unsigned column) {
+  const StepColumn &own = getColumn(column);
+  Operation *op = own.ops.front();
+  const auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (isa<ReshapeOp>(op))
+    return nn::reshape(at(findSequence(column, 0)), prefixed(count, type.getShape()));
+  SmallVector<Value> operands;
+  for (auto [j, operand] : llvm::enumerate(own.operands)) {
+    if (isa<RandomUniformOp>(op))
+      operands.push_back(operand.value);
+    else if (operand.kind == Kind::Fixed)
+      operands.push_back(nn::broadcast(at(operand.value), prefixed(count, type.getShape()),
+                                       llvm::to_vector(llvm::seq<int64_t>(1, type.getRank() + 1))));
+    else
+      operands.push_back(findSequence(column, unsigned(j)));
+  }
+  Operation *whole = builder.clone(*op);
+  whole->setOperands(operands);
+  whole->getResult(0).setType(type.clone(prefixed(count, type.getShape())));
+  if (auto draw = dyn_cast<RandomUniformOp>(whole); draw && draw.getBatchDim() >= 0)
+    draw.setBatchDim(draw.getBatchDim() + 1);
+  return whole->getResult(0);
+}
+
+/// What operand `number` of a column is in all steps, where no step has to wait for it: views of slices, what takes
+/// their rows one by one, and random numbers.
 Value Loop::makeSequence(unsigned column, unsigned number) {
   const StepOperand &operand = getColumn(column).operands[number];
   if (operand.kind == Kind::Slice)
@@ -221,6 +261,8 @@ Value Loop::makeSequence(unsigned column, unsigned number) {
   const StepColumn &maker = getColumn(operand.column);
   Operation *op = maker.ops.front();
   const auto type = cast<RankedTensorType>(op->getResult(operand.result).getType());
+  if (isDrawn(operand.column))
+    return drawSequence(operand.column);
   if (isa<ReshapeOp>(op)) {
     Value source = findSequence(operand.column, 0);
     return source ? nn::reshape(at(source), prefixed(count, type.getShape())).get() : Value();
@@ -449,6 +491,7 @@ void Loop::write() {
     types.push_back(cast<RankedTensorType>(getColumn(result.first).ops.front()->getResult(result.second).getType())
                         .clone(prefixed(1, getShape(result))));
   scan = ScanOp::create(builder, loc, count, isReversed, slices, first, fixed.getArrayRef(), types);
+  scan.emitRemark() << count << " steps of " << written.size() << " operations, written out one by one, become a loop";
   writeBody();
   replaceResults();
   SmallVector<Operation *> replaced = llvm::to_vector(llvm::make_first_range(placeOf));

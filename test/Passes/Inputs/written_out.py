@@ -1,8 +1,8 @@
-"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--unlike=STEP].
+"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--draws] [--unlike=STEP].
 
 Samples are 2, features 3, and the state has 4: h = tanh(x_t w + h u). The states of all steps are put one after another. `--backward`: from
-the last slice to the first; `--apart`: slices along the second dimension, where exporters have batches first; `--unlike`: one step reads
-another matrix.
+the last slice to the first; `--apart`: slices along the second dimension, where exporters have batches first; `--draws`: each step
+drops half of its state; `--unlike`: one step reads another matrix.
 """
 
 import argparse
@@ -11,13 +11,17 @@ parser = argparse.ArgumentParser()
 parser.add_argument("steps", type=int)
 parser.add_argument("--backward", action="store_true")
 parser.add_argument("--apart", action="store_true")
+parser.add_argument("--draws", action="store_true")
 parser.add_argument("--unlike", type=int, default=-1)
 options = parser.parse_args()
 T, dim = options.steps, 1 if options.apart else 0
 
 whole, part = (f"2x{T}x3", "2x1x3") if options.apart else (f"{T}x2x3", "1x2x3")
 all_rows, row = (f"2x{T}x4", "2x1x4") if options.apart else (f"{T}x2x4", "1x2x4")
-print(f"func.func @forward(%x: tensor<{whole}xf32>, %h: tensor<2x4xf32>, %w: tensor<3x4xf32>, %u: tensor<4x4xf32>, %v: tensor<4x4xf32>) -> tensor<{all_rows}xf32> {{")
+print(f"func.func @forward(%x: tensor<{whole}xf32>, %h: tensor<2x4xf32>, %w: tensor<3x4xf32>, %u: tensor<4x4xf32>, %v: tensor<4x4xf32>, %seed: tensor<i64>) -> tensor<{all_rows}xf32> {{")
+if options.draws:
+    print("""  %half = nn.constant dense<5.0e-01> : tensor<2x4xf32>
+  %zero = nn.constant dense<0.0> : tensor<2x4xf32>""")
 state = "%h"
 for k in range(T):
     start = [0, 0, 0]
@@ -27,8 +31,12 @@ for k in range(T):
   %p{k} = nn.dot %x{k}, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %q{k} = nn.dot {state}, {"%v" if k == options.unlike else "%u"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %a{k} = nn.add %p{k}, %q{k} : tensor<2x4xf32>
-  %h{k} = nn.tanh %a{k} : tensor<2x4xf32>
-  %r{k} = nn.reshape %h{k} : tensor<2x4xf32> -> tensor<{row}xf32>""")
+  {f"%t{k}" if options.draws else f"%h{k}"} = nn.tanh %a{k} : tensor<2x4xf32>""")
+    if options.draws:
+        print(f"""  %d{k} = nn.random_uniform %seed, %seed, %seed op = {k} batch_dim = 0 : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<2x4xf32>
+  %m{k} = nn.compare ge %d{k}, %half : tensor<2x4xf32> -> tensor<2x4xi1>
+  %h{k} = nn.select %m{k}, %t{k}, %zero : tensor<2x4xi1>, tensor<2x4xf32>""")
+    print(f"""  %r{k} = nn.reshape %h{k} : tensor<2x4xf32> -> tensor<{row}xf32>""")
     state = f"%h{k}"
 rows = [f"%r{k}" for k in (reversed(range(T)) if options.backward else range(T))]
 print(f"""  %y = nn.concat {", ".join(rows)} dim = {dim} : ({", ".join([f"tensor<{row}xf32>"] * T)}) -> tensor<{all_rows}xf32>

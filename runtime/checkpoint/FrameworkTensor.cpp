@@ -273,7 +273,7 @@ Status restore(const HostArray &array, const CodedTensor &coded, const plan::Par
                                : badInput("holds a number that is not finite, for which there is no code", place);
 }
 
-Status writeGradients(const Session &session, const std::string &entry, const std::string &path) {
+Expected<std::vector<SafetensorsEntry>> gradientEntries(const Session &session, const std::string &entry) {
   LOWTIDE_TRY(session.download(entry));
   std::vector<SafetensorsEntry> entries;
   for (const Tensor &tensor : session.tensors(entry, plan::Binding::GRADIENT)) {
@@ -281,8 +281,9 @@ Status writeGradients(const Session &session, const std::string &entry, const st
     entries.push_back(frameworkEntry(name, tensor, findSource(session.plan(), std::string(gradientParameter(name)))));
   }
   if (entries.empty())
-    return {StatusCode::Usage, "entry '" + printable(entry) + "' has no gradients; compile with --entries=gradient"};
-  return writeSafetensors(path, entries);
+    return Status(StatusCode::Usage,
+                  "entry '" + printable(entry) + "' has no gradients; compile with --entries=gradient");
+  return entries;
 }
 
 } // namespace lowtide::rt

@@ -62,8 +62,8 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
 /// Encodes an f32 array in original layout, if it is not what the codes stand for; refuses another type or shape.
 Status restore(const HostArray &array, const CodedTensor &coded, const plan::ParameterSource &source);
 
-/// Writes every GRADIENT binding of `entry`, in the original layout of its parameter.
-Status writeGradients(const Session &session, const std::string &entry, const std::string &path);
+/// Every GRADIENT binding of `entry`, in the original layout of its parameter.
+Expected<std::vector<SafetensorsEntry>> gradientEntries(const Session &session, const std::string &entry);
 
 } // namespace lowtide::rt
 

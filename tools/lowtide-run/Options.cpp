@@ -34,8 +34,8 @@ Run
 
 Compare
   --expect=FILE          recorded losses; exit 9 if one leaves its tolerance
-  --dump-gradients=FILE  gradients of the first batch, before training
-  --dump-outputs=FILE    metrics and outputs of the last step
+  --dump-gradients=FILE  gradients of the first batch, before training: .npz or .safetensors
+  --dump-outputs=FILE    metrics and outputs of the last step: .npz or .safetensors
 
 Keep
   --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps; with --steps=0 of the start

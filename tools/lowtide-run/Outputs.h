@@ -6,8 +6,12 @@
 
 namespace lowtide::run {
 
-/// Writes metrics and outputs of `entry`, as its last step left them, to a safetensors file.
+/// Writes metrics and outputs of `entry`, as its last step left them, to a file: .npz where its name ends so, with bf16
+/// as f32, and else .safetensors.
 rt::Status dumpOutputs(const rt::Session &session, const std::string &entry, const std::string &path);
+
+/// The same of the gradients of `entry`, in the original layout of their parameters.
+rt::Status dumpGradients(const rt::Session &session, const std::string &entry, const std::string &path);
 
 } // namespace lowtide::run
 

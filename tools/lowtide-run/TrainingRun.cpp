@@ -11,7 +11,6 @@
 #include "runtime/MappedFile.h"
 #include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/ExportOnnx.h"
-#include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/InitialState.h"
 #include "runtime/checkpoint/OutputFile.h"
 
@@ -272,7 +271,7 @@ Status TrainingRun::dumpGradients() {
   LOWTIDE_TRY(session_->writeScalars(name, session_->scalarsOf(name, 0, state_.seed)));
   LOWTIDE_TRY(feeder->feed(0));
   LOWTIDE_TRY(session_->step(name));
-  return writeGradients(*session_, name, options_.dumpGradients);
+  return run::dumpGradients(*session_, name, options_.dumpGradients);
 }
 
 Status TrainingRun::openExpectation() {

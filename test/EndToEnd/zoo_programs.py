@@ -73,6 +73,8 @@ CASES = [
     ("loop-penalty", "dynamo", False, "holds"),
     ("loop-masked-words", "dynamo", False, "holds"),
     ("loop-truncated", "dynamo", False, "holds"),
+    ("loop-euler", "dynamo", False, "holds"),
+    ("loop-denoised", "train", False, "holds"),
     ("rnn-long", "dynamo", False, "holds"),
     ("drop-2d", "plain", False, "holds"),
     ("drop-alpha", "dynamo plain", False, "holds"),

@@ -4,7 +4,8 @@
 //      An op belongs to the step of the last link that it depends on; one that depends on none is ahead of the steps.
 //      Or steps end with their links.
 //   2. From the links backwards, operand by operand, all steps in parallel: columns of ops that are alike. What a step
-//      reads of the step before is carried; what all steps read is fixed; slices follow one another in one tensor.
+//      reads of the step before is carried; what all steps read is fixed; slices follow one another in one tensor;
+//      constants may differ.
 //   3. Of each other op of a step in the middle, its like is looked for in all steps among the readers of its operands.
 //   4. The longest run of steps around the middle in which every column holds. The first and the last step may differ,
 //      as where the first state is zero.
@@ -14,6 +15,7 @@
 
 #include "Recurrence.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
@@ -30,6 +32,8 @@ static constexpr int kDeepestKind = 2;
 /// Chains of which steps are made at most, for each recurrence.
 static constexpr int64_t kMostTries = 32;
 
+bool nn::isConstant(Value value) { return value && matchPattern(value, m_Constant()); }
+
 /// What tells ops of different places in a step apart: what they do, which values of all steps they read, and, `depth`
 /// ops back, how the others are made.
 static llvm::hash_code hashKind(Operation *op, int depth) {
@@ -37,6 +41,8 @@ static llvm::hash_code hashKind(Operation *op, int depth) {
     Operation *maker = value.getDefiningOp();
     if (value.hasNUsesOrMore(unsigned(Recurrence::kFewestSteps)))
       return hash_value(value);
+    if (isConstant(value))
+      return hash_value(value.getType());
     if (auto slice = dyn_cast_or_null<SliceOp>(maker))
       return llvm::hash_combine(slice.getX(), slice.getType());
     return maker && depth ? hashKind(maker, depth - 1) : hash_value(value.getType());
@@ -193,6 +199,8 @@ bool Steps::findOperands(unsigned column) {
     const int64_t step = getStep(values[middle]);
     if (step < 0 && values[middle] == values[middle + 1]) {
       operand.value = values[middle];
+    } else if (isConstant(values[middle]) && isConstant(values[middle + 1])) {
+      operand.kind = Kind::Listed;
     } else if (step < 0 && findSlices(values, operand)) {
       // Nothing further to find.
     } else {
@@ -225,6 +233,8 @@ bool Steps::holds(unsigned column, int64_t step) const {
   for (auto [value, model, operand] :
        llvm::zip_equal(own.ops[step]->getOperands(), own.ops[middle]->getOperands(), own.operands)) {
     if (operand.kind == Kind::Fixed && value != operand.value)
+      return false;
+    if (operand.kind == Kind::Listed && (!isConstant(value) || value.getType() != model.getType()))
       return false;
     if (operand.kind == Kind::Made && value != getResult(operand.column, operand.result, step))
       return false;

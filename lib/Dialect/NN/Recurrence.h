@@ -17,6 +17,7 @@ namespace lowtide::nn {
 struct StepOperand {
   enum class Kind : uint8_t {
     Fixed,   ///< `value`, in every step
+    Listed,  ///< constants, another one in each step
     Slice,   ///< the next slice of `value` along `dim`, `stride` elements further on
     Made,    ///< a result of `column`, of the same step
     Carried, ///< a result of `column`, of the step before
@@ -51,6 +52,8 @@ struct Recurrence {
   /// Elements of what one step hands on to the next.
   int64_t countCarried() const;
 };
+
+bool isConstant(mlir::Value value);
 
 /// The first recurrence of `block` that reads a sequence slice by slice or whose steps' results are put one after
 /// another; nothing where there is none. Takes time that grows with the ops of the block.

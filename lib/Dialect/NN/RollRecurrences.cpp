@@ -35,8 +35,6 @@ static SmallVector<int64_t> withFront(int64_t dim, int64_t rank) {
   return order;
 }
 
-static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
-
 namespace {
 /// A result of a column.
 using ColumnResult = std::pair<unsigned, unsigned>;
@@ -56,6 +54,7 @@ private:
   Value turn(Value value, int64_t dim);
   void replaceTurned();
   Value cutSequence(unsigned column, unsigned number);
+  Value listSequence(unsigned column, unsigned number);
   Value makeSequence(unsigned column, unsigned number);
   bool isDrawn(unsigned column) const;
   Value drawSequence(unsigned column);
@@ -212,6 +211,29 @@ Value Loop::cutSequence(unsigned column, unsigned number) {
   return nn::reshape(all, prefixed(count, first.getType().getShape()));
 }
 
+/// The constants that operand `number` of a column is, in the order of the loop's rows: one number each where all its
+/// elements are equal.
+Value Loop::listSequence(unsigned column, unsigned number) {
+  SmallVector<Value> constants;
+  for (Operation *op : getColumn(column).ops)
+    constants.push_back(op->getOperand(number));
+  if (isReversed)
+    std::reverse(constants.begin(), constants.end());
+  SmallVector<Attribute> numbers;
+  SmallVector<Expr> parts;
+  const auto type = cast<RankedTensorType>(constants.front().getType());
+  for (Value constant : constants) {
+    DenseElementsAttr elements;
+    if (matchPattern(constant, m_Constant(&elements)) && elements.isSplat())
+      numbers.push_back(elements.getSplatValue<Attribute>());
+    parts.push_back(nn::reshape(at(constant), prefixed(1, type.getShape())));
+  }
+  if (int64_t(numbers.size()) < count)
+    return nn::concat(parts, 0);
+  const auto list = RankedTensorType::get({count}, type.getElementType());
+  return ConstantOp::create(builder, loc, list, DenseElementsAttr::get(list, numbers));
+}
+
 /// Whether the column is made of random numbers and constants alone, element by element.
 bool Loop::isDrawn(unsigned column) const {
   const StepColumn &own = getColumn(column);
@@ -220,7 +242,7 @@ bool Loop::isDrawn(unsigned column) const {
     return own.isAhead;
   return (isa<ReshapeOp>(op) || op->hasTrait<OpTrait::Elementwise>()) && op->getNumResults() == 1 &&
          llvm::all_of(own.operands, [&](const StepOperand &operand) {
-           return operand.kind == Kind::Fixed ? isConstant(operand.value)
+           return operand.kind == Kind::Fixed ? nn::isConstant(operand.value)
                                               : operand.kind == Kind::Made && isDrawn(operand.column);
          });
 }
@@ -295,8 +317,10 @@ Value Loop::findSequence(unsigned column, unsigned number) {
   auto known = sequences.find({column, number});
   if (known != sequences.end())
     return known->second;
-  // Several ops may read the same slices.
   const StepColumn &reader = getColumn(column);
+  if (reader.operands[number].kind == Kind::Listed)
+    return sequences[{column, number}] = listSequence(column, number);
+  // Several ops may read the same slices.
   const std::pair<Value, Value> ends{reader.ops.front()->getOperand(number), reader.ops.back()->getOperand(number)};
   Value sequence = sequenceOf.lookup(ends);
   if (!sequence)
@@ -312,7 +336,7 @@ void Loop::collect(unsigned column) {
     return;
   for (auto [j, operand] : llvm::enumerate(getColumn(column).operands)) {
     if (operand.kind == Kind::Fixed) {
-      if (!isConstant(operand.value))
+      if (!nn::isConstant(operand.value))
         fixed.insert(operand.value);
     } else if (operand.kind == Kind::Carried) {
       starts[{operand.column, operand.result}] = getColumn(column).ops.front()->getOperand(unsigned(j));
@@ -327,8 +351,10 @@ void Loop::collect(unsigned column) {
 Value Loop::getSeen(OpBuilder &body, unsigned column, unsigned number) {
   const StepOperand &operand = getColumn(column).operands[number];
   if (auto known = sequences.find({column, number}); known != sequences.end()) {
-    Value read = getColumn(column).ops.front()->getOperand(number);
-    return nn::reshape(Expr(body, loc, seen.lookup(known->second)), cast<RankedTensorType>(read.getType()).getShape());
+    const auto read = cast<RankedTensorType>(getColumn(column).ops.front()->getOperand(number).getType());
+    Expr row(body, loc, seen.lookup(known->second));
+    const bool isNumber = operand.kind == Kind::Listed && row.rank() == 1 && read.getRank() > 0;
+    return isNumber ? nn::broadcast(nn::reshape(row, {}), read.getShape(), {}) : nn::reshape(row, read.getShape());
   }
   if (operand.kind == Kind::Carried)
     return states.lookup({operand.column, operand.result});

@@ -1,8 +1,8 @@
-"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--draws] [--unlike=STEP].
+"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--draws] [--listed] [--unlike=STEP].
 
 Samples are 2, features 3, and the state has 4: h = tanh(x_t w + h u). The states of all steps are put one after another. `--backward`: from
 the last slice to the first; `--apart`: slices along the second dimension, where exporters have batches first; `--draws`: each step
-drops half of its state; `--unlike`: one step reads another matrix.
+drops half of its state; `--listed`: each step adds a number of its own; `--unlike`: one step reads another matrix.
 """
 
 import argparse
@@ -12,6 +12,7 @@ parser.add_argument("steps", type=int)
 parser.add_argument("--backward", action="store_true")
 parser.add_argument("--apart", action="store_true")
 parser.add_argument("--draws", action="store_true")
+parser.add_argument("--listed", action="store_true")
 parser.add_argument("--unlike", type=int, default=-1)
 options = parser.parse_args()
 T, dim = options.steps, 1 if options.apart else 0
@@ -29,8 +30,12 @@ for k in range(T):
     print(f"""  %s{k} = nn.slice %x starts = {start} strides = [1, 1, 1] : tensor<{whole}xf32> -> tensor<{part}xf32>
   %x{k} = nn.reshape %s{k} : tensor<{part}xf32> -> tensor<2x3xf32>
   %p{k} = nn.dot %x{k}, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  %q{k} = nn.dot {state}, {"%v" if k == options.unlike else "%u"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %a{k} = nn.add %p{k}, %q{k} : tensor<2x4xf32>
+  %q{k} = nn.dot {state}, {"%v" if k == options.unlike else "%u"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>""")
+    if options.listed:
+        print(f"""  %c{k} = nn.constant dense<{k}.0> : tensor<2x4xf32>
+  %n{k} = nn.add %q{k}, %c{k} : tensor<2x4xf32>""")
+    print(f"""\
+  %a{k} = nn.add %p{k}, %{"n" if options.listed else "q"}{k} : tensor<2x4xf32>
   {f"%t{k}" if options.draws else f"%h{k}"} = nn.tanh %a{k} : tensor<2x4xf32>""")
     if options.draws:
         print(f"""  %d{k} = nn.random_uniform %seed, %seed, %seed op = {k} batch_dim = 0 : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<2x4xf32>

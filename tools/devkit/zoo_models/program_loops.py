@@ -1,5 +1,7 @@
 """Programs whose recurrences are loops in Python: files have them step after step."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -120,6 +122,25 @@ def dropped(m, x):
     return h
 
 
+def euler(m, x):
+    """An ordinary differential equation that reads the time."""
+    h, out = x[:, 0], []
+    for t in range(20):
+        h = h + 0.05 * m.b(torch.tanh(m.a(torch.cat([h, torch.full((3, 1), t * 0.05)], 1))))
+        out.append(h)
+    return torch.stack(out, 1)
+
+
+def denoised(m, x):
+    """From the last step of a schedule to the first, with the schedule's numbers and positions computed in Python."""
+    h, out = torch.zeros(3, 4), []
+    for t in reversed(range(20)):
+        place = torch.tensor([math.sin(t / 10 ** (i / 5)) for i in range(5)])
+        h = (m.n(x[:, t] + place, h) - 0.1 * h / math.sqrt(1 + t)) * 0.98**t
+        out.append(h)
+    return torch.stack(out[::-1], 1)
+
+
 def truncated(m, x):
     """Gradients through six steps at most (truncated backpropagation through time)."""
     h, out = torch.zeros(3, 4), []
@@ -151,6 +172,8 @@ programs("loops", [
     ("loop-penalty", lambda: dict(n=nn.GRUCell(5, 4), a=nn.Linear(4, 2)), STEPS, with_penalty),
     ("loop-frames", lambda: dict(f=nn.Conv1d(3, 8, 3, padding=1)), STEPS, over_frames),
     ("loop-dropout", lambda: dict(n=nn.GRUCell(5, 4)), STEPS, dropped),
+    ("loop-euler", lambda: dict(a=nn.Linear(6, 4), b=nn.Linear(4, 5)), STEPS, euler),
+    ("loop-denoised", lambda: dict(n=nn.RNNCell(5, 4)), STEPS, denoised),
     ("loop-truncated", lambda: dict(n=nn.GRUCell(5, 4)), STEPS, truncated),
     ("loop-two-rows", lambda: dict(n=nn.RNNCell(10, 4)), (3, 40, 5), two_rows),
     ("rnn-long", lambda: dict(n=nn.RNN(5, 4, 2, bidirectional=True)), (20, 3, 5), lambda m, x: m.n(x)[0]),

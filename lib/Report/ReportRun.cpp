@@ -21,8 +21,10 @@ rt::Expected<Run> report::readRun(const std::string &path, llvm::StringRef planD
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
     return rt::ioError("cannot read: " + buffer.getError().message(), path);
+  // A run that was resumed, perhaps under another plan, and evaluations have headers and lines of their own.
   Run run;
-  bool hasHeader = false;
+  bool hasHeader = false, isOurs = false, isTraining = false;
+  std::string otherPlan;
   llvm::SmallVector<llvm::StringRef> lines;
   (*buffer)->getBuffer().split(lines, '\n');
   for (auto [number, line] : llvm::enumerate(lines)) {
@@ -38,18 +40,25 @@ rt::Expected<Run> report::readRun(const std::string &path, llvm::StringRef planD
         break;
       return rt::badInput("is no JSON object; expected what lowtide-run --log-jsonl writes", place);
     }
-    if (!hasHeader) {
+    if (!hasHeader || object->get("lowtide_run")) {
       std::optional<llvm::StringRef> digest = object->getString("plan_sha256");
       if (!object->getInteger("lowtide_run") || !digest)
         return rt::badInput("is not the first line of a run; expected what lowtide-run --log-jsonl writes", place);
-      if (*digest != planDigest)
-        return rt::badInput("the run is of another plan (" + digest->take_front(12).str() + "…) than the artifact's (" +
-                                planDigest.take_front(12).str() + "…)",
-                            place);
-      run.allocatedBytes = uint64_t(object->getInteger("allocated_bytes").value_or(0));
       hasHeader = true;
+      const bool trains = object->getString("entry") == "train";
+      isOurs = *digest == planDigest && (trains || !isTraining);
+      if (*digest != planDigest)
+        otherPlan = digest->take_front(12).str();
+      if (!isOurs)
+        continue;
+      if (trains && !isTraining)
+        run.steps.clear();
+      isTraining = trains;
+      run.allocatedBytes = uint64_t(object->getInteger("allocated_bytes").value_or(0));
       continue;
     }
+    if (!isOurs)
+      continue;
     if (object->getObject("eval"))
       continue; // the means of an evaluation
     std::optional<int64_t> step = object->getInteger("step");
@@ -58,6 +67,10 @@ rt::Expected<Run> report::readRun(const std::string &path, llvm::StringRef planD
       return rt::badInput("lacks step or step_ms", place);
     run.steps.push_back({*step, object->getNumber("loss").value_or(NAN), *milliseconds});
   }
+  if (run.steps.empty() && !otherPlan.empty())
+    return rt::badInput("the run is of another plan (" + otherPlan + "…) than the artifact's (" +
+                            planDigest.take_front(12).str() + "…)",
+                        path);
   if (run.steps.empty())
     return rt::badInput("holds no step", path);
   return run;

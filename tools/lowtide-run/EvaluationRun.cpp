@@ -53,7 +53,8 @@ Status EvaluationRun::open() {
     if (!validation_->hasLoss())
       return {StatusCode::Usage, "--expect: the entry has no loss to compare"};
   }
-  auto progress = Progress::create(options_, session_, static_cast<double>(validation_->batch()), "samples");
+  const LogStart start{options_.entry, {}, std::nullopt};
+  auto progress = Progress::create(options_, session_, static_cast<double>(validation_->batch()), "samples", start);
   if (!progress)
     return progress.takeStatus();
   progress_ = std::move(*progress);

@@ -2,12 +2,7 @@
 
 #include "Progress.h"
 
-#include "runtime/Json.h"
-#include "runtime/checkpoint/OutputFile.h"
-
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <unistd.h>
 
 namespace lowtide::run {
@@ -50,52 +45,52 @@ static void addMeans(Json &to, const EvaluationReport &means, const std::string 
 }
 
 Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, const Session &session,
-                                                     double itemsPerStep, const char *itemName) {
+                                                     double itemsPerStep, const char *itemName, const LogStart &start) {
   std::unique_ptr<Progress> progress(new Progress(options, session, itemsPerStep, itemName));
-  if (!options.logJsonl.empty()) {
-    progress->jsonl_ = std::fopen(options.logJsonl.c_str(), "we");
-    if (!progress->jsonl_)
-      return cannotCreate(options.logJsonl);
-    progress->openJsonl();
-  }
+  if (!options.logJsonl.empty())
+    LOWTIDE_TRY(progress->openJsonl(start));
   if (!options.tensorboard.empty()) {
     auto board = TensorBoard::create(options.tensorboard);
     if (!board)
       return board.takeStatus();
     progress->board_ = std::move(*board);
-    if (Status status = progress->board_->begin(); !status.isOk())
+    if (Status status = progress->board_->begin(start.resumedAfter); !status.isOk())
       progress->board_.reset(), progress->giveUp(std::move(status));
   }
   return progress;
 }
 
-/// A line of run.jsonl, which is there for others to read at once.
-static Status writeLine(std::FILE *file, const Json &line, const std::string &path) {
-  if (std::fprintf(file, "%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str()) < 0 ||
-      std::fflush(file) != 0)
-    return ioError(std::string("cannot write: ") + std::strerror(errno), path);
-  return Status::ok();
-}
-
-void Progress::openJsonl() {
+Status Progress::openJsonl(const LogStart &start) {
   const plan::Plan &plan = session_.plan();
   Json header = {{"lowtide_run", 1},
                  {"producer", plan.producer()},
                  {"target", plan.target()},
                  {"entry", options_.entry},
+                 {"run", start.run.empty() ? Json(nullptr) : Json(start.run)},
+                 {"resumed_after", start.resumedAfter ? Json(*start.resumedAfter) : Json(nullptr)},
                  {"threads", session_.threads()},
                  {"plan_sha256", session_.artifact().planDigest()},
                  {"model_sha256", plan.model_digest()},
                  {"planned_bytes", session_.plannedBytes()},
                  {"allocated_bytes", session_.allocatedBytes()}};
-  if (Status status = writeLine(jsonl_, header, options_.logJsonl); !status.isOk())
-    closeJsonl(), giveUp(std::move(status));
+  auto log = StepLog::open(options_.logJsonl, std::move(header), start);
+  if (!log)
+    return log.takeStatus();
+  jsonl_ = std::move(*log);
+  // Of a run that goes on nothing changes before its first step is done.
+  if (Status status = start.resumedAfter ? Status::ok() : jsonl_->begin(); !status.isOk())
+    jsonl_.reset(), giveUp(std::move(status));
+  return Status::ok();
 }
 
-void Progress::closeJsonl() {
-  if (jsonl_)
-    std::fclose(jsonl_);
-  jsonl_ = nullptr;
+void Progress::writeJsonl(const Json &line) {
+  if (!jsonl_)
+    return;
+  Status status = jsonl_->write(line);
+  if (const std::string note = jsonl_->takeNote(); !note.empty())
+    this->line("note", note);
+  if (!status.isOk())
+    jsonl_.reset(), giveUp(std::move(status));
 }
 
 void Progress::giveUp(Status failure) {
@@ -111,7 +106,6 @@ Progress::Progress(const Options &options, const Session &session, double itemsP
 Progress::~Progress() {
   if (open_)
     std::fputc('\n', stderr);
-  closeJsonl();
 }
 
 void Progress::show(const StepReport &step) {
@@ -178,14 +172,13 @@ void Progress::report(const StepReport &step) {
     lastShown_ = now;
   }
   if (jsonl_)
-    if (Status status = logJsonl(step); !status.isOk())
-      closeJsonl(), giveUp(std::move(status));
+    writeJsonl(lineOf(step));
   if (board_)
     if (Status status = logBoard(step); !status.isOk())
       board_.reset(), giveUp(std::move(status));
 }
 
-Status Progress::logJsonl(const StepReport &step) {
+StepLog::Json Progress::lineOf(const StepReport &step) const {
   Json line = {{"step", step.step},
                {"loss", std::isfinite(step.loss) ? Json(step.loss) : Json(nullptr)},
                {"grad_norm", step.gradNorm && std::isfinite(*step.gradNorm) ? Json(*step.gradNorm) : Json(nullptr)},
@@ -213,7 +206,7 @@ Status Progress::logJsonl(const StepReport &step) {
     line["eval_rows"] = step.evaluation->rows;
     addMeans(line, *step.evaluation, "eval_");
   }
-  return writeLine(jsonl_, line, options_.logJsonl);
+  return line;
 }
 
 Status Progress::logBoard(const StepReport &step) {
@@ -253,8 +246,7 @@ void Progress::reportEvaluation(const EvaluationReport &means) {
   if (jsonl_) {
     Json json = {{"rows", means.rows}, {"left_out", means.leftOut}, {"seconds", means.seconds}};
     addMeans(json, means, "");
-    if (Status status = writeLine(jsonl_, Json{{"eval", json}}, options_.logJsonl); !status.isOk())
-      closeJsonl(), giveUp(std::move(status));
+    writeJsonl(Json{{"eval", json}});
   }
   if (board_)
     if (Status status = logMeans(0, means); !status.isOk())

@@ -3,6 +3,7 @@
 #define LOWTIDE_TOOLS_LOWTIDE_RUN_PROGRESS_H
 
 #include "Options.h"
+#include "StepLog.h"
 #include "TensorBoard.h"
 #include "Validation.h"
 
@@ -36,12 +37,13 @@ struct StepReport {
 /// "23.9 MiB".
 std::string bytesText(uint64_t bytes);
 
-/// The progress line (rewritten in place on a terminal, at most ten times a second), run.jsonl, TensorBoard.
+/// The progress line (rewritten in place on a terminal, at most ten times a second), --log-jsonl, TensorBoard.
 class Progress {
 public:
   /// Opens the log files. `itemsPerStep`: samples or tokens, named by `itemName`.
   static rt::Expected<std::unique_ptr<Progress>> create(const Options &options, const rt::Session &session,
-                                                        double itemsPerStep, const char *itemName);
+                                                        double itemsPerStep, const char *itemName,
+                                                        const LogStart &start);
   ~Progress();
 
   /// A log that cannot grow is given up with an error line; `failure` tells it.
@@ -58,13 +60,13 @@ public:
 private:
   Progress(const Options &options, const rt::Session &session, double itemsPerStep, const char *itemName);
   void show(const StepReport &step);
-  void openJsonl();
-  rt::Status logJsonl(const StepReport &step);
+  rt::Status openJsonl(const LogStart &start);
+  void writeJsonl(const StepLog::Json &line);
+  StepLog::Json lineOf(const StepReport &step) const;
   rt::Status logBoard(const StepReport &step);
   rt::Status logMeans(int64_t step, const EvaluationReport &means);
   /// Notes the failure of a log, which gets nothing more.
   void giveUp(rt::Status failure);
-  void closeJsonl();
 
   const Options &options_;
   const rt::Session &session_;
@@ -72,7 +74,7 @@ private:
   const char *itemName_;
   bool terminal_, open_ = false;
   std::chrono::steady_clock::time_point lastShown_{};
-  std::FILE *jsonl_ = nullptr;
+  std::unique_ptr<StepLog> jsonl_;
   std::unique_ptr<TensorBoard> board_;
   rt::Status failure_;
 };

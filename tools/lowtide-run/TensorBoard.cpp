@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <unistd.h>
+#include <utility>
 
 namespace lowtide::run {
 
@@ -71,15 +72,20 @@ Expected<std::unique_ptr<TensorBoard>> TensorBoard::create(const std::string &di
   char host[256] = "localhost";
   (void)::gethostname(host, sizeof host - 1);
   auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::string path = directory + "/events.out.tfevents." +
-                     std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count()) + "." + host;
-  std::FILE *file = std::fopen(path.c_str(), "we");
+  int64_t second = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  std::string path;
+  std::FILE *file = nullptr;
+  do {
+    path = directory + "/events.out.tfevents." + std::to_string(second++) + "." + host;
+    file = std::fopen(path.c_str(), "wxe");
+  } while (!file && errno == EEXIST);
   if (!file)
     return ioError(std::string("cannot create: ") + std::strerror(errno), path);
   return std::unique_ptr<TensorBoard>(new TensorBoard(path, file));
 }
 
-Status TensorBoard::begin() {
+Status TensorBoard::begin(std::optional<int64_t> resumedAfter) {
+  resumedAfter_ = resumedAfter;
   std::string event = eventHead(0);
   putBytes(event, 3, "brain.Event:2"); // Event.file_version
   return record(event);
@@ -98,7 +104,17 @@ Status TensorBoard::record(const std::string &event) {
   return Status::ok();
 }
 
+Status TensorBoard::restart(int64_t step) {
+  std::string event = eventHead(step), session;
+  putVarint(session, 1 << 3);  // SessionLog.status
+  putVarint(session, 1);       // START
+  putBytes(event, 7, session); // Event.session_log
+  return record(event);
+}
+
 Status TensorBoard::scalar(const std::string &tag, int64_t step, double value) {
+  if (resumedAfter_)
+    LOWTIDE_TRY(restart(*std::exchange(resumedAfter_, std::nullopt) + 1));
   std::string summaryValue, summary, event = eventHead(step);
   putBytes(summaryValue, 1, tag); // Summary.Value.tag
   putVarint(summaryValue, 2 << 3 | 5);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace lowtide::run {
@@ -15,19 +16,23 @@ namespace lowtide::run {
 /// protobuf, masked CRC-32C of that.
 class TensorBoard {
 public:
+  /// Takes a name that no other run has there, later than theirs.
   static rt::Expected<std::unique_ptr<TensorBoard>> create(const std::string &directory);
   ~TensorBoard();
 
-  /// Writes the first record; before any other.
-  rt::Status begin();
+  /// Writes the first record; before any other. The first scalar of a run that was resumed then says that those of
+  /// later steps than `resumedAfter`, in other files, count no more.
+  rt::Status begin(std::optional<int64_t> resumedAfter);
   rt::Status scalar(const std::string &tag, int64_t step, double value);
 
 private:
   TensorBoard(std::string path, std::FILE *file) : path_(std::move(path)), file_(file) {}
+  rt::Status restart(int64_t step);
   rt::Status record(const std::string &event);
 
   std::string path_;
   std::FILE *file_;
+  std::optional<int64_t> resumedAfter_;
 };
 
 /// CRC-32C (Castagnoli).

@@ -297,10 +297,15 @@ Status TrainingRun::countSteps() {
   return Status::ok();
 }
 
+LogStart TrainingRun::logStart() const {
+  const bool goesOn = options_.entry == "train" && !resumedFrom_.empty();
+  return {options_.entry, state_.run, goesOn ? std::optional(state_.step) : std::nullopt};
+}
+
 Status TrainingRun::openProgress() {
   const char *itemName = "samples";
   double items = itemsPerStep(*session_, options_.entry, itemName);
-  Expected<std::unique_ptr<Progress>> opened = Progress::create(options_, *session_, items, itemName);
+  Expected<std::unique_ptr<Progress>> opened = Progress::create(options_, *session_, items, itemName, logStart());
   if (!opened)
     return opened.takeStatus();
   progress_ = std::move(*opened);

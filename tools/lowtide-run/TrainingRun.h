@@ -64,6 +64,7 @@ private:
   rt::Status withAverages(const std::function<rt::Status()> &act);
   rt::Status openExpectation();
   rt::Status countSteps();
+  LogStart logStart() const;
   rt::Status openProgress();
 
   rt::Status runSteps();

@@ -184,13 +184,8 @@ static std::vector<Layer> findLayers(func::FuncOp step) {
         !isa<FloatType>(type.getElementType()))
       continue;
     nn::WeightReads reads = nn::findWeightReads(argument);
-    SmallVector<std::string> names = {train::getBindingName(binding).str()};
-    if (auto tied = step.getArgAttrOfType<ArrayAttr>(number, "onnx.tied"))
-      for (auto name : tied.getAsRange<StringAttr>())
-        if (!llvm::is_contained(names, name.getValue()))
-          names.push_back(name.str());
     const size_t first = layers.size();
-    for (const std::string &name : names) {
+    for (StringRef name : train::listNames(step, number)) {
       Layer layer;
       layer.name = train::getLayerOf(name).str();
       layer.parameter = name;

@@ -73,7 +73,7 @@ public:
   LogicalResult add(unsigned number, Value gradient) {
     BlockArgument param = step.getArgument(number);
     auto binding = cast<train::ParamAttr>(train::getArgBinding(step, number));
-    const train::GroupRule *group = options.findGroup(binding.getName());
+    const train::GroupRule *group = options.findGroup(train::listNames(step, number));
     const bool isHiddenMatrix = !hiddenMatrices.empty() && hiddenMatrices[number];
     const train::OptimizerInfo optimizer =
         *train::findOptimizer(context, options.chooseOptimizer(group, isHiddenMatrix));
@@ -211,8 +211,8 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
   LogicalResult checkGroups(func::FuncOp step, const train::TrainOptions &options) {
     std::vector<StringRef> names;
     for (unsigned i = 0; i < step.getNumArguments(); ++i)
-      if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, i)))
-        names.push_back(binding.getName().getValue());
+      if (isa_and_nonnull<train::ParamAttr>(train::getArgBinding(step, i)))
+        llvm::append_range(names, train::listNames(step, i));
     for (const train::GroupRule &rule : options.groups)
       for (const NamePattern &pattern : rule.patterns)
         if (llvm::none_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); }))
@@ -278,8 +278,8 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     for (auto step : getOperation().getOps<func::FuncOp>()) {
       train::SignatureGrowth growth(step);
       for (unsigned i = 0; i < step.getNumArguments(); ++i)
-        if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, i)))
-          if (const train::GroupRule *group = options.findGroup(binding.getName()))
+        if (isa_and_nonnull<train::ParamAttr>(train::getArgBinding(step, i)))
+          if (const train::GroupRule *group = options.findGroup(train::listNames(step, i)))
             growth.setArgAttr(i, train::groupAttrName, StringAttr::get(&getContext(), group->text));
       growth.finish();
     }

@@ -473,7 +473,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     return train::getBindingName(train::getArgBinding(step, parameter.getArgNumber())).getValue();
   }
   const train::GroupRule *findGroup(func::FuncOp step, BlockArgument parameter) const {
-    return options.findGroup(train::getBindingName(train::getArgBinding(step, parameter.getArgNumber())));
+    return options.findGroup(train::listNames(step, parameter.getArgNumber()));
   }
 
   LogicalResult visit(func::FuncOp step) {

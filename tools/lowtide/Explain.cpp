@@ -335,6 +335,50 @@ static std::string describeStart(const plan::ParameterSource &source) {
   return "  starts from " + name + ", or from what its exporter evaluated of it: " + images + "\n";
 }
 
+/// All names of a bound tensor: a tied parameter has several, the model file may have another one, and optimizer state
+/// begins with its parameter's.
+static std::vector<std::string> listNames(const plan::Plan &plan, StringRef binding) {
+  std::vector<std::string> names = {binding.str()};
+  for (const plan::ParameterSource &source : plan.sources()) {
+    StringRef rest = binding;
+    if (!rest.consume_front(source.name()) || (!rest.empty() && !rest.starts_with(".")))
+      continue;
+    for (const std::string &tied : source.tied_names())
+      names.push_back(tied + rest.str());
+    if (!rest.empty())
+      continue;
+    names.push_back(source.initializer());
+    names.insert(names.end(), source.image_initializers().begin(), source.image_initializers().end());
+  }
+  return names;
+}
+
+/// The first entry that writes a bound tensor; empty: none does.
+static std::string findWriter(const plan::Plan &plan, const plan::Binding &binding) {
+  for (const plan::Entry &entry : plan.entries())
+    for (const plan::Binding &each : entry.bindings())
+      if (each.kind() == binding.kind() && each.name() == binding.name() && each.final_value() != each.slice().value())
+        return entry.name();
+  return {};
+}
+
+/// Entries of the module's state dictionary that no memory of the step holds; returns how many are meant.
+static unsigned explainSaved(const plan::Plan &plan, llvm::function_ref<bool(StringRef)> isMeant,
+                             llvm::raw_ostream &os) {
+  unsigned count = 0;
+  for (const plan::ParameterSource &source : plan.sources()) {
+    if (!source.saved() || source.value().empty() || !isMeant(source.name()))
+      continue;
+    ++count;
+    os << "\nconstant " << source.name() << "\n  ";
+    if (source.updates_per_step())
+      os << "counts batches in checkpoints, " << source.updates_per_step() << " a step; no instruction reads it\n";
+    else
+      os << "its value is part of the code of the step, if anything reads it; checkpoints hold it\n";
+  }
+  return count;
+}
+
 /// Says where the bound tensors lie whose name `isMeant`; returns how many there are.
 static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::Entry> entries,
                                 llvm::function_ref<bool(StringRef)> isMeant, llvm::raw_ostream &os) {
@@ -342,7 +386,8 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::E
   unsigned count = 0;
   for (const plan::Entry &entry : plan.entries())
     for (const plan::Binding &binding : entry.bindings()) {
-      if (!isMeant(binding.name()) || !seen.insert(binding.name() + std::to_string(binding.kind())).second)
+      const std::vector<std::string> names = listNames(plan, binding.name());
+      if (!llvm::any_of(names, isMeant) || !seen.insert(binding.name() + std::to_string(binding.kind())).second)
         continue;
       ++count;
       const plan::Slice &slice = binding.slice();
@@ -350,16 +395,20 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::E
          << llvm::StringRef(plan::Binding::Kind_Name(binding.kind())).lower() << " " << binding.name() << "\n  "
          << formatExact(slice.bytes()) << " at " << slice.offset() << " of the arena "
          << plan.arenas(int(slice.arena())).name() << ", in every entry\n";
-      if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE)
-        os << (binding.final_value() == slice.value() ? "  not written by @" : "  updated in place by @")
-           << entry.name() << "\n";
+      if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE) {
+        const std::string writer = findWriter(plan, binding);
+        os << (writer.empty() ? "  written by no entry" : "  updated in place by @" + writer) << "\n";
+      }
       if (binding.pending())
         os << "  left by each step for the update that the next one begins with; in no checkpoint\n";
       for (const report::Entry &visiting : entries)
         explainVisits(visiting, binding.name(), os);
       for (const plan::ParameterSource &source : plan.sources())
-        if (source.name() == binding.name())
+        if (source.name() == binding.name()) {
+          if (source.tied_names_size())
+            os << "  tied, also called " << llvm::join(source.tied_names(), ", ") << "\n";
           os << describeStart(source);
+        }
     }
   return count;
 }
@@ -405,7 +454,8 @@ int driver::explainArtifact(const Options &options) {
       return pattern.matches(name) || name.starts_with(options.tensor + "/") || name.starts_with(options.tensor + ".");
     });
   };
-  unsigned count = explainBindings((*artifact)->plan(), report.entries, isMeant, os);
+  unsigned count = explainBindings((*artifact)->plan(), report.entries, isMeant, os) +
+                   explainSaved((*artifact)->plan(), isMeant, os);
   for (const Entry &entry : report.entries)
     count += Explanation(entry, os).tensors(isMeant);
   if (count)
@@ -415,6 +465,8 @@ int driver::explainArtifact(const Options &options) {
   else
     printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" +
                options.input + "'");
-  printNote("lowtide explain " + options.input + " lists the largest decisions; patterns work: '*attn*'");
+  printNote("lowtide explain " + options.input +
+            " lists the largest decisions; patterns work: '*attn*'; "
+            "a constant that became part of the step's code has no name there");
   return exitUsage;
 }

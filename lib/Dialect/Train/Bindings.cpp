@@ -29,6 +29,15 @@ Attribute train::getResultBinding(FunctionOpInterface step, unsigned result) {
   return step.getResultAttr(result, bindingAttrName);
 }
 
+SmallVector<StringRef> train::listNames(FunctionOpInterface step, unsigned arg) {
+  SmallVector<StringRef> names = {getBindingName(getArgBinding(step, arg)).getValue()};
+  if (auto tied = step.getArgAttrOfType<ArrayAttr>(arg, "onnx.tied"))
+    for (auto name : tied.getAsRange<StringAttr>())
+      if (!llvm::is_contained(names, name.getValue()))
+        names.push_back(name.getValue());
+  return names;
+}
+
 train::BindingIndex::BindingIndex(FunctionOpInterface step) {
   auto add = [](Numbers &numbers, Attribute binding, unsigned number) {
     if (isBinding(binding))

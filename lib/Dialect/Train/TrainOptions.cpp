@@ -419,8 +419,10 @@ std::optional<double> TrainOptions::findRate(StringRef name, const GroupRule *ru
   return name == fallback && fallbackOptions.count("lr_scale") ? fallbackRate : std::nullopt;
 }
 
-const GroupRule *TrainOptions::findGroup(StringRef parameter) const {
-  auto found = llvm::find_if(groups, [&](const GroupRule &rule) { return rule.matches(parameter); });
+const GroupRule *TrainOptions::findGroup(ArrayRef<StringRef> names) const {
+  auto found = llvm::find_if(groups, [&](const GroupRule &rule) {
+    return llvm::any_of(names, [&](StringRef name) { return rule.matches(name); });
+  });
   return found == groups.end() ? nullptr : &*found;
 }
 

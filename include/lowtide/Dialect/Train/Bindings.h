@@ -36,6 +36,9 @@ bool isBinding(mlir::Attribute attribute);
 /// The name in any binding; null if `binding` is none.
 mlir::StringAttr getBindingName(mlir::Attribute binding);
 
+/// The name that argument `arg` is bound to, and the others that a tied parameter has in the exporting framework.
+llvm::SmallVector<llvm::StringRef> listNames(mlir::FunctionOpInterface step, unsigned arg);
+
 /// Null if the argument or result has none.
 mlir::Attribute getArgBinding(mlir::FunctionOpInterface step, unsigned arg);
 mlir::Attribute getResultBinding(mlir::FunctionOpInterface step, unsigned result);

@@ -71,8 +71,8 @@ struct TrainOptions {
                                         const GroupRule *rule) const;
   /// The learning rate of its own that the schedule of a parameter begins with; none: --lr, or a part of it (lr_scale).
   std::optional<double> findRate(llvm::StringRef optimizer, const GroupRule *rule) const;
-  /// Null if none matches.
-  const GroupRule *findGroup(llvm::StringRef parameter) const;
+  /// The first that matches a name of a parameter; null if none does.
+  const GroupRule *findGroup(llvm::ArrayRef<llvm::StringRef> names) const;
 
   /// The module attributes `train.optimizer` and `train.schedule`.
   mlir::DictionaryAttr getOptimizerAttr(mlir::MLIRContext *context) const;

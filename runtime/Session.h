@@ -150,6 +150,9 @@ public:
   unsigned threads() const { return device_->threads(); }
   /// Where a slice of the plan lies in the host's view.
   const uint8_t *at(const plan::Slice &slice) const { return address(slice); }
+  /// Counters of checkpoints (FrameworkTensor.h) that began elsewhere than the plan says: their value before step 0.
+  std::map<std::string, int64_t> &counters() { return counters_; }
+  const std::map<std::string, int64_t> &counters() const { return counters_; }
   /// For profiles and reports.
   Device &device() const { return *device_; }
 
@@ -171,6 +174,7 @@ private:
   std::unique_ptr<Artifact> artifact_;
   std::unique_ptr<Device> device_; ///< goes before the artifact, which it reads
   bool bound_ = false;
+  std::map<std::string, int64_t> counters_;
   /// Whether a step has left its updates for the next one, and whether one failed while it made them.
   mutable bool hasPending_ = false, isBroken_ = false;
   /// A parameter in halves: the binding of its f32 numbers, and that of the lower halves.

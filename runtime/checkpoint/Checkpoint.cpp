@@ -55,7 +55,7 @@ Expected<Candidate> examine(const Session &session, const std::string &path, Unl
 
 Expected<LoadedCheckpoint> take(Session &session, const Candidate &candidate, std::string path,
                                 LoadedCheckpoint result) {
-  LOWTIDE_TRY(candidate.tensors.restore(session));
+  LOWTIDE_TRY(candidate.tensors.restore(session, candidate.facts.state.step));
   result.path = std::move(path);
   result.state = candidate.facts.state;
   if (!candidate.note.empty())

@@ -105,6 +105,30 @@ std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::Para
   return countElements(stated) == countElements(dims) ? stated : dims;
 }
 
+bool isCounter(const plan::ParameterSource &source) {
+  const std::string &name = source.name(), leaf = "num_batches_tracked";
+  const bool isNamed = name.ends_with("." + leaf) || name == leaf;
+  return source.saved() && source.value_dtype() == plan::I64 && source.value().size() == sizeof(int64_t) &&
+         (source.updates_per_step() || isNamed);
+}
+
+/// What a counter's steps add, in the arithmetic of int64 tensors.
+static int64_t addSteps(int64_t value, const plan::ParameterSource &source, int64_t steps) {
+  return static_cast<int64_t>(static_cast<uint64_t>(value) +
+                              static_cast<uint64_t>(steps) * static_cast<uint64_t>(source.updates_per_step()));
+}
+
+Status setCounter(Session &session, const plan::ParameterSource &source, const HostArray &array, int64_t steps) {
+  const std::vector<int64_t> dims(source.original_dims().begin(), source.original_dims().end());
+  int64_t value;
+  if (array.dtype != plan::I64 || array.dims != dims || array.bytes.size() != sizeof value)
+    return badInput("tensor '" + printable(source.name()) + "' is " + describe(array.dtype, array.dims) +
+                    ", the artifact has " + describe(plan::I64, dims));
+  std::memcpy(&value, array.bytes.data(), sizeof value);
+  session.counters()[source.name()] = addSteps(value, source, -steps);
+  return Status::ok();
+}
+
 void addSavedEntries(const Session &session, int64_t steps, std::vector<SafetensorsEntry> &entries) {
   std::set<std::string> names;
   for (const SafetensorsEntry &entry : entries)
@@ -132,11 +156,11 @@ void addSavedEntries(const Session &session, int64_t steps, std::vector<Safetens
         !names.insert(source.name()).second)
       continue;
     std::string bytes = source.value();
-    if (source.updates_per_step() && source.value_dtype() == plan::I64 && *count == 1) {
+    if (isCounter(source)) {
       int64_t value;
       std::memcpy(&value, bytes.data(), sizeof value);
-      value = static_cast<int64_t>(static_cast<uint64_t>(value) +
-                                   static_cast<uint64_t>(steps) * static_cast<uint64_t>(source.updates_per_step()));
+      const auto begun = session.counters().find(source.name());
+      value = addSteps(begun == session.counters().end() ? value : begun->second, source, steps);
       std::memcpy(bytes.data(), &value, sizeof value);
     }
     SafetensorsEntry entry{source.name(), source.value_dtype(), dims, bytes.size(), {}};

@@ -50,6 +50,11 @@ SafetensorsEntry codedEntry(const std::string &name, const CodedTensor &coded, c
 /// Shape of a matrix in codes in the exporting framework.
 std::vector<int64_t> codedDims(const plan::ParameterSource &source);
 
+/// Whether a source is no tensor of the step, but a batch norm's counter (`num_batches_tracked`) in its checkpoints.
+bool isCounter(const plan::ParameterSource &source);
+/// Lets a counter have the value of `array` after `steps` steps.
+Status setCounter(Session &session, const plan::ParameterSource &source, const HostArray &array, int64_t steps);
+
 /// Adds what the exporting module's state dictionary holds besides parameters and states: constants, counters after
 /// `steps` steps, and the further names of tied parameters. Names that are there already are left out.
 void addSavedEntries(const Session &session, int64_t steps, std::vector<SafetensorsEntry> &entries);

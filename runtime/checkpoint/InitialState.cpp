@@ -58,7 +58,7 @@ std::set<std::string> findOtherConstants(const Session &session, const std::map<
   std::set<std::string> others;
   for (const plan::ParameterSource &source : session.plan().sources()) {
     const auto found = arrays.find(source.name());
-    if (found == arrays.end() || !unused.count(source.name()) || source.value().empty() || source.updates_per_step())
+    if (found == arrays.end() || !unused.count(source.name()) || source.value().empty())
       continue;
     HostArray own;
     own.dtype = source.value_dtype();
@@ -144,6 +144,12 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
                         (unused.empty() ? "nothing else" : listSome(unused)) + ", and names must be those of " +
                         (isAdapter ? "the layers that --lora named" : "the exported module"),
                     path);
+  for (const plan::ParameterSource &source : session.plan().sources())
+    if (auto found = arrays->find(source.name()); !isAdapter && isCounter(source) && found != arrays->end()) {
+      unused.erase(found->first);
+      if (Status status = setCounter(session, source, found->second, /*steps=*/0); !status.isOk())
+        return std::move(status).at(path);
+    }
   std::set<std::string> homeless;
   for (const std::string &name : unused)
     if (isAdapter && name.find(".lora_") != std::string::npos)

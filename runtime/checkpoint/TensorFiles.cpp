@@ -121,7 +121,11 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
   return notFinite;
 }
 
-Status TensorFiles::restore(Session &session) const {
+Status TensorFiles::restore(Session &session, int64_t steps) const {
+  // What an older version wrote in another form counts from where the plan says.
+  for (const plan::ParameterSource &source : session.plan().sources())
+    if (auto found = arrays_[0].find(source.name()); isCounter(source) && found != arrays_[0].end())
+      (void)setCounter(session, source, found->second, steps);
   LOWTIDE_TRY(session.download());
   const std::vector<Tensor> tensors = session.persistent();
   for (const Tensor &tensor : tensors)

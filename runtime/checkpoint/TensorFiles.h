@@ -23,8 +23,8 @@ public:
   /// Whether the session takes them; nothing: it does. `isOtherModel`: both were made from files, and not from one.
   std::optional<Refusal> check(const Session &session, bool isOtherModel) const;
   /// Copies into the session what `check` found right, also parameters that its artifact only reads, and hands it to
-  /// the device.
-  Status restore(Session &session) const;
+  /// the device. The files are of `steps` steps.
+  Status restore(Session &session, int64_t steps) const;
   /// Optimizer state that the session has no place for; empty: there is none.
   std::string unused(const Session &session) const;
 

@@ -138,6 +138,9 @@ static constexpr Row rows[] = {
      "keep what the program does not train: --frozen='{name}.*'; the exporter that writes notes (dynamo=True) tells "
      "what "
      "is detached"},
+    {FindingKind::BuffersTrained, "buffers-trained", Certainty::Stated,
+     "{flag} trains a buffer of the program, which module.parameters() does not give an optimizer: {names}",
+     "leave it out to train what the program trains"},
     // What the program lists, and the file lacks or holds in another form.
     {FindingKind::ParametersLost, "parameters-lost", Certainty::Stated,
      "parameters of the program are not in the file, and cannot be trained, unless the program does not use them: "

@@ -6,6 +6,7 @@
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "lowtide/Support/NameList.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -16,8 +17,14 @@ namespace {
 class Selector {
 public:
   Selector(ModelView &file, std::vector<InitializerInfo> &infos) : file(file), infos(infos) {
-    for (const InitializerInfo &info : infos)
+    const Signature signature(file.getModel().graph());
+    for (const InitializerInfo &info : infos) {
       stated.push_back(info.role);
+      const SignatureEntry *entry = signature.findTarget(info.name);
+      const bool isListed = entry && entry->kind == SignatureEntry::Parameter;
+      buffers.push_back(info.role == InitializerRole::Constant && !isListed && isBufferReason(info.reason));
+      listed.push_back(entry && entry->kind == SignatureEntry::Buffer);
+    }
   }
 
   /// `frozenBy`: why nothing else is trained; may be empty.
@@ -34,11 +41,38 @@ private:
     return pattern.matches(info.name) || pattern.matches(info.tensor) ||
            llvm::any_of(info.tied, [&](const std::string &name) { return pattern.matches(name); });
   }
+  /// Whether evidence says that no optimizer sees it.
+  static bool isBufferReason(const Reason &reason) {
+    static constexpr RoleReason kinds[] = {RoleReason::Listed,
+                                           RoleReason::OfItsModule,
+                                           RoleReason::InOtherForm,
+                                           RoleReason::Unlisted,
+                                           RoleReason::FoldedFrom,
+                                           RoleReason::FoldedFromConstants,
+                                           RoleReason::MergedNumber,
+                                           RoleReason::FourierFactor,
+                                           RoleReason::RepeatedFilter,
+                                           RoleReason::WeighsLosses,
+                                           RoleReason::FrozenNorm,
+                                           RoleReason::BufferName,
+                                           RoleReason::ListedAfterBuffer,
+                                           RoleReason::Mask,
+                                           RoleReason::Formula};
+    return llvm::any_of(kinds, [&](RoleReason kind) { return reason.is(kind); });
+  }
   /// Whether a glob means it: what is trained anyway, and constants that somebody named. Statistics are meant by their
-  /// names only, and numbers of the graph's arithmetic by a part of them: not by a glob of wildcards alone.
+  /// names only, numbers of the graph's arithmetic by a part of them (not by a glob of wildcards alone), and buffers
+  /// where the last part of their name is said (`*.mask`). Tables that may have been trained are numbers of the
+  /// program.
   bool isMeantByGlob(size_t number, StringRef glob) const {
     const InitializerInfo &info = infos[number];
     const bool saysName = glob.find_first_not_of("*?") != StringRef::npos;
+    const bool isTable = info.reason.is(RoleReason::Sinusoids) || info.reason.is(RoleReason::Counts);
+    if (isTable && !saysName && stated[number] == InitializerRole::Constant)
+      return false;
+    if (buffers[number] &&
+        (!glob.contains('.') || glob.rsplit('.').second.find_first_of("*?[]{}\\") != StringRef::npos))
+      return false;
     return stated[number] == InitializerRole::Parameter ||
            (stated[number] == InitializerRole::Constant && isFloatType(info.dataType) &&
             (saysName || info.getNumElements() > 1) && !isInventedName(info.name));
@@ -61,6 +95,8 @@ private:
   std::vector<InitializerInfo> &infos;
   /// Roles before any rule.
   std::vector<InitializerRole> stated;
+  /// Whether it is taken for a buffer, and whether the program says that it is one.
+  std::vector<bool> buffers, listed;
 };
 
 } // namespace
@@ -107,9 +143,15 @@ LogicalResult Selector::applyItem(const RoleChoices::Selection &selection, const
       item.isQuoted || llvm::any_of(infos, [&](const InitializerInfo &info) { return matches(literal, info); });
   const NamePattern pattern = isName ? literal : NamePattern(item.text);
   bool found = false;
+  SmallVector<StringRef> passedOver;
   for (auto [number, info] : llvm::enumerate(infos)) {
-    if (!matches(pattern, info) || (pattern.isGlob() && selection.trains && !isMeantByGlob(number, item.text)))
+    if (!matches(pattern, info))
       continue;
+    if (pattern.isGlob() && selection.trains && !isMeantByGlob(number, item.text)) {
+      if (buffers[number])
+        passedOver.push_back(info.name);
+      continue;
+    }
     found = true;
     if (selection.trains && !isFloatType(info.dataType)) {
       file.getReport().errorAt(FailureKind::Usage, info.tensor,
@@ -120,10 +162,17 @@ LogicalResult Selector::applyItem(const RoleChoices::Selection &selection, const
     // Freezing keeps what the step itself updates.
     if (!selection.trains && info.role == InitializerRole::State)
       continue;
+    if (selection.trains && listed[number] && info.role == InitializerRole::Constant)
+      file.getReport().add(
+          {FindingKind::BuffersTrained, info.tensor, {info.name}, {{"flag", (flag + "=" + selection.text).str()}}});
     set(info, selection.trains ? InitializerRole::Parameter : InitializerRole::Constant, flag + " " + selection.text);
   }
   if (found)
     return success();
+  if (!passedOver.empty())
+    return fail(flag + ": " + quoteName(item.text) + " matches no parameter, only " +
+                    (passedOver.size() == 1 ? "a buffer" : "buffers") + ": " + llvm::join(passedOver, ", "),
+                "what is taken for a buffer is trained where it is named: " + flag + "=+" + passedOver.front());
   return fail(flag + ": no initializer matches " + quoteName(item.text) +
                   (pattern.getFault().empty() ? suggest(item.text) : ", which is no glob: " + pattern.getFault().str()),
               "lowtide check lists them");

@@ -67,6 +67,7 @@ enum class FindingKind : uint8_t {
   LossWeightNotTrained,
   FrozenNormsNotTrained,
   CopiesTrained,
+  BuffersTrained,
   // What the program lists, and the file lacks or holds in another form.
   ParametersLost,
   FoldedFromOne,

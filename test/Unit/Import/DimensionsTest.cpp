@@ -11,6 +11,8 @@ using namespace lowtide::test;
 using ::onnx::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+using testing::UnorderedElementsAre;
 
 namespace {
 
@@ -164,6 +166,46 @@ TEST(Selection, NamesMatchThemselves) {
   EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter), ElementsAre("layers[0].w"));
   options.selections = {{true, "'layers[0].w',b"}};
   EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter), ElementsAre("layers[0].w", "b"));
+}
+
+TEST(Selection, GlobsDoNotMeanBuffers) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y)
+    <float[4] w = {1, 2, 3, 4}, float[4] "head.scale" = {1, 3, 2, 5}>
+    { h = Mul(x, w) y = Mul(h, "head.scale") })");
+  setSignature(model, {"w"},
+               "b_scale: BUFFER target='head.scale' persistent=True\nx: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+  auto trained = [&](const char *params) {
+    ImportOptions options;
+    options.selections = {{true, params}};
+    return classify(model, options);
+  };
+  EXPECT_THAT(trained("*").names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(trained("*").messages, Not(HasSubstr("trains a buffer")));
+  EXPECT_THAT(trained("w,head.*").messages,
+              HasSubstr("--params: 'head.*' matches no parameter, only a buffer: head.scale"));
+  EXPECT_EQ(trained("w,head.*").failure, FailureKind::Usage);
+  for (const char *exact : {"+head.scale", "+*.scale"}) {
+    EXPECT_THAT(trained(exact).names(InitializerRole::Parameter), UnorderedElementsAre("w", "head.scale"));
+    EXPECT_THAT(trained(exact).messages, HasSubstr(std::string("--params=") + exact +
+                                                   " trains a buffer of the program, which module.parameters() does "
+                                                   "not give an optimizer: head.scale"));
+  }
+}
+
+// A frozen table of a file without notes: nothing but its values says that it is a buffer.
+TEST(Selection, GlobsDoNotMeanTablesOfFormulas) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y)
+    <float[4] "body.weight" = {1, 2, 3, 4}, float[4] "body.pixel_mean" = {1, 3, 2, 5}>
+    { h = Mul(x, "body.weight") y = Sub(h, "body.pixel_mean") })");
+  for (const char *params : {"*", "body.*"}) {
+    ImportOptions options;
+    options.selections = {{true, params}};
+    EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter), ElementsAre("body.weight")) << params;
+  }
 }
 
 TEST(Selection, WhatMatchesNothingIsAnError) {

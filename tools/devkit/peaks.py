@@ -149,6 +149,8 @@ def main(arguments):
     for title, row, case in cases:
         say(f"{title}: {case['name']}")
         lines.append(measure(title, row, case, options.bin or BUILD / "bin", options.limit))
+        # A run that is cut short has told what it knew.
+        say("| " + " | ".join(lines[-1].cells()) + " |")
     text = table(lines)
     print(text)
     if options.markdown:

@@ -28,6 +28,7 @@
 #include "runtime/RepeatRounds.h"
 #include "runtime/ShadowMemory.h"
 #include "runtime/ValueWriters.h"
+#include "runtime/VerifyWork.h"
 #include "runtime/Workspace.h"
 
 #include <algorithm>
@@ -35,7 +36,6 @@
 namespace lowtide::rt {
 namespace {
 
-constexpr uint64_t maxInstructions = 10000000;
 /// Instructions that a step may execute, all rounds of all repeats counted: minutes, not years.
 constexpr uint64_t maxExecuted = 1000000000;
 constexpr uint32_t maxStreams = 64, maxEvents = 1000000;
@@ -341,10 +341,7 @@ Status EntryVerifier::repeat(const plan::Repeat &repeat, int depth) {
     return refuse("repeats nested deeper than 4");
   if (repeat.body().empty())
     return repeat.carries().empty() ? Status::ok() : refuse("a repeat without instructions carries values");
-  bool moves = std::any_of(repeat.body().begin(), repeat.body().end(), [](const plan::Instruction &instruction) {
-    return instruction.has_copy() && (instruction.copy().source_step() || instruction.copy().target_step());
-  });
-  uint64_t count = static_cast<uint64_t>(repeat.count()), rounds = moves ? count : std::min<uint64_t>(count, 2);
+  const uint64_t count = static_cast<uint64_t>(repeat.count()), rounds = countVerifiedRounds(repeat);
   uint64_t outer = round_;
   rounds_.enter();
   for (const plan::Carry &carry : repeat.carries()) {
@@ -573,6 +570,8 @@ Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<c
     return refuse("batch of " + std::to_string(entry.batch()) + " samples");
   if (!countExecuted(entry.instructions()).atMost(maxExecuted))
     return refuse("its repeats execute more than " + std::to_string(maxExecuted) + " instructions");
+  if (countVerified(entry.instructions()) > maxInstructions)
+    return refuse("more than " + std::to_string(maxInstructions) + " instructions in the rounds of its repeats");
   EntryVerifier verifier(plan, entry);
   LOWTIDE_TRY(verifier.start(persistent));
   if (Status status = verifier.run(entry.instructions(), false, 0); !status.isOk()) {

@@ -7,10 +7,12 @@
 #include "lowtide/RuntimeQuery/LibraryQuery.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Serialize/PlanProto.h"
+#include "lowtide/Support/Failure.h"
 #include "mlir/IR/IRMapping.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
 #include "runtime/calls/CallKind.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -68,7 +70,34 @@ bool lowtide::isTakenAs(LibraryCallInterface op, Type narrow, const TargetInfo &
   return isCall(cast<LibraryCallInterface>(copy)) || nn::formAttention(copy, isCall);
 }
 
+/// Whether a call's tensors are ones that a plan can hold. Attention that is written out has scores, time × time.
+static LogicalResult checkSizes(Operation *op) {
+  constexpr double mostElements = double(int64_t(1) << 40);
+  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      double elements = 1;
+      for (int64_t extent : tensor ? tensor.getShape() : ArrayRef<int64_t>())
+        elements *= double(extent);
+      if (elements <= mostElements)
+        continue;
+      InFlightDiagnostic error = op->emitError("the step is too large: '");
+      error << op->getName() << "' has the type " << type << ", "
+            << llvm::formatv("{0:f1}", elements * 4 / (1ull << 40)).str()
+            << " TiB in f32: a tensor holds at most 2^40 elements";
+      error.attachNote() << "--dim and --batch set the sizes that a model leaves open";
+      Operation *top = op;
+      while (top->getParentOp())
+        top = top->getParentOp();
+      setFailure(top, FailureKind::Unsupported);
+      return error;
+    }
+  return success();
+}
+
 FailureOr<uint64_t> lowtide::queryWorkspace(LibraryCallInterface op, const TargetInfo &target) {
+  if (failed(checkSizes(op)))
+    return failure();
   FailureOr<plan::Call> call = describe(op);
   if (failed(call))
     return failure();

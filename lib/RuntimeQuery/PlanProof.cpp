@@ -5,8 +5,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/RuntimeQuery/PlanProof.h"
+#include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Serialize/PlanProto.h"
+#include "lowtide/Support/Failure.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/Verify.h"
+#include "runtime/VerifyWork.h"
 #include "runtime/Workspace.h"
 
 using namespace mlir;
@@ -54,9 +58,38 @@ uint64_t lowtide::countScratchParts(int64_t extent, int64_t grain, uint32_t thre
   return rt::countScratchParts(extent, grain, threadsMax);
 }
 
+/// Refuses a plan that is too large to be proved, before it takes long.
+static LogicalResult checkWork(plan::ModuleOp module, const plan::Plan &proto) {
+  for (const plan::Entry &entry : proto.entries()) {
+    if (rt::countVerified(entry.instructions()) <= rt::maxInstructions)
+      continue;
+    const plan::Instruction *longest = nullptr;
+    uint64_t most = 0;
+    for (const plan::Instruction &instruction : entry.instructions())
+      if (uint64_t work = instruction.has_repeat() ? rt::countVerified(instruction.repeat().body()) *
+                                                         rt::countVerifiedRounds(instruction.repeat())
+                                                   : 0;
+          work > most)
+        most = work, longest = &instruction;
+    InFlightDiagnostic error = module.emitError("the step is too large: @") << entry.name();
+    if (longest) {
+      error << " runs its loop";
+      if (!longest->location().empty())
+        error << " at " << longest->location();
+      error << " " << longest->repeat().count() << " times, " << most << " instructions, and";
+    }
+    error << " at most " << rt::maxInstructions << " instructions can be checked";
+    error.attachNote() << "it would take " << formatBytes(rt::countPlannedBytes(proto, plan::Arena::DEVICE))
+                       << " of memory; give smaller sizes (--batch, --dim)";
+    setFailure(module->getParentOp(), FailureKind::Usage);
+    return error;
+  }
+  return success();
+}
+
 FailureOr<SmallVector<uint64_t>> lowtide::countLiveBytes(plan::ModuleOp module) {
   plan::Plan proto;
-  if (failed(exportPlan(module, proto)))
+  if (failed(exportPlan(module, proto)) || failed(checkWork(module, proto)))
     return failure();
   for (plan::Entry &entry : *proto.mutable_entries())
     entry.set_peak_live_bytes(0);

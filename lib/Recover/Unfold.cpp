@@ -178,15 +178,6 @@ joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &images, String
   return copies;
 }
 
-/// `/encoder/rnn/LSTM_1` is its module's second layer; operators of one layer are not numbered.
-static int64_t layerOfNode(const NodeProto &node) {
-  StringRef number = StringRef(node.name()).rsplit('/').second;
-  int64_t layer = 0;
-  if (!number.consume_front(node.op_type()) || !number.consume_front("_") || number.getAsInteger(10, layer))
-    return 0;
-  return layer;
-}
-
 /// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
 static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
                                              const StringSet<> &evaluatedFrom, const NodeProto &node) {
@@ -416,6 +407,9 @@ static const UnfoldingRule firstRules[] = {
     {ofProgram<unfoldComplexParts>, Files::WithNotes,
      "real and imaginary parts of a parameter that the program reads as complex numbers (`view_as_complex(w)`)",
      "the parameter, and slices of it"},
+    {ofProgram<unfoldEqualStates>, Files::WithNotes,
+     "first states of a recurrent layer that began equal, as of zeros, and were merged",
+     "the parameters, by the operands of the program's operation; of one that no note names, with a warning"},
     {unfoldConversions, Files::All,
      "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where the conversion "
@@ -429,7 +423,7 @@ static const UnfoldingRule firstRules[] = {
 
 static const OperandRule operandRules[] = {
     {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *evaluated) {
-       return unfoldRecurrent(all.graph, node, operand, evaluated, evaluated ? 0 : layerOfNode(node));
+       return unfoldRecurrent(all.graph, node, operand, evaluated);
      },
      Files::All, "weights of `LSTM`, `GRU`, `RNN`: gates in ONNX's order, directions stacked, both biases joined",
      "the four tensors of each layer and direction, gates in PyTorch's order (without notes, too: the operand tells)"},
@@ -499,6 +493,9 @@ static const UnfoldingRule lastRules[] = {
      "one of the two as well",
      "nodes that join them; which block is which, the values tell. Where several names are left for the other part, a "
      "warning asks for `--rename`"},
+    {[](Unfolding &all) { unfoldStates(all.graph, all.images); }, Files::WithNotes,
+     "first states of recurrent layers, stacked in one parameter, of which each layer reads its own",
+     "the parameter, and what takes the parts; of an `nn.RNN`, with a warning"},
     {[](Unfolding &all) { recoverAllFunctions(all.graph, all.images); }, Files::All,
      "a row or slice of a parameter that is in the file as well, a function of it (`1 - mix`, `scale · w`, "
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "

@@ -118,8 +118,7 @@ struct Evaluated {
 bool unfoldSingleBias(UnfoldingGraph &graph, const ::onnx::NodeProto &node);
 /// Operands of `LSTM`, `GRU` and `RNN`: gates in ONNX's order, both biases joined. `evaluated` is null in files without
 /// notes. Each returns whether it took the tensor apart.
-bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand, const Evaluated *evaluated,
-                     int64_t layer);
+bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand, const Evaluated *evaluated);
 /// In files without notes: recurrent layers that run again (`/net/rnn_1/GRU`) read the tensors of their first run,
 /// where the exporter evaluated equal ones for each.
 void joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
@@ -174,6 +173,12 @@ bool recoverExpression(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// A parameter that only a layer reads, whose weights the file holds: the layer's result gives it back. The tensor
 /// itself is left, as an image of that.
 bool unfoldLayerOperand(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same of all that was evaluated of a parameter, where each layer read a part of it: the parts, stacked.
+bool unfoldLayerOperands(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *> evaluated);
+/// Learned first states of recurrent layers, stacked in one parameter, of which each layer reads a part.
+void unfoldStates(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
+/// The same of those that began equal, which the exporter made one tensor.
+void unfoldEqualStates(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// All of these: functions of parameters, of which one gives a parameter back that is gone, and the others follow.
 void recoverAllFunctions(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
 

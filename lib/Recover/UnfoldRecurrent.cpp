@@ -52,8 +52,16 @@ static int64_t layerOf(StringRef name) {
   return number.getAsInteger(10, layer) ? -1 : layer;
 }
 
-bool lowtide::unfoldRecurrent(UnfoldingGraph &graph, const NodeProto &node, int operand, const Evaluated *evaluated,
-                              int64_t layer) {
+/// `/encoder/rnn/LSTM_1` is its module's second layer; operators of one layer are not numbered.
+static int64_t layerOfNode(const NodeProto &node) {
+  StringRef number = StringRef(node.name()).rsplit('/').second;
+  int64_t layer = 0;
+  if (!number.consume_front(node.op_type()) || !number.consume_front("_") || number.getAsInteger(10, layer))
+    return 0;
+  return layer;
+}
+
+bool lowtide::unfoldRecurrent(UnfoldingGraph &graph, const NodeProto &node, int operand, const Evaluated *evaluated) {
   ArrayRef<int64_t> gates = gateOrder(node.op_type());
   const TensorProto *tensor =
       operand >= 1 && operand <= 3 && operand < node.input_size() ? graph.find(node.input(operand)) : nullptr;
@@ -64,6 +72,7 @@ bool lowtide::unfoldRecurrent(UnfoldingGraph &graph, const NodeProto &node, int 
   int64_t rows = operand == 3 ? tensor->dims(1) / 2 : tensor->dims(1); // of one part
   int64_t hidden = rows / numGates, width = operand == 3 ? 1 : tensor->dims(2);
   std::string prefix;
+  int64_t layer = layerOfNode(node);
   if (evaluated) {
     StringRef module = moduleOf(evaluated->parameters.front()->target);
     prefix = module.empty() ? "" : module.str() + ".";

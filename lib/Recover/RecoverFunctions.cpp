@@ -1,7 +1,7 @@
 //===- RecoverFunctions.cpp - functions of parameters that the file holds as well ----===//
 //
 // A parameter is read as it is and by a function that the exporter evaluates: `mix` and `1 - mix`, a gate and its
-// sigmoid, a weight and the penalty on its squares. The notes name parameters and operations; which function it was,
+// sigmoid, a table and the lengths of its rows. The notes name parameters and operations; which function it was,
 // and with which number, the values tell.
 //
 //===----------------------------------------------------------------------===//
@@ -36,9 +36,8 @@ static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
   return operations;
 }
 
-/// The file's tensor that holds the elements of `entry`, each once, in some order; null: there is none.
-static const TensorProto *findElements(const UnfoldingGraph &graph, const SignatureEntry &entry,
-                                       ArrayRef<const Evaluated *> moved) {
+const TensorProto *lowtide::findElements(const UnfoldingGraph &graph, const SignatureEntry &entry,
+                                         ArrayRef<const Evaluated *> moved) {
   if (const TensorProto *tensor = graph.find(entry.target))
     return tensor;
   for (const Evaluated *other : moved)
@@ -98,142 +97,6 @@ static std::vector<double> reduce(const Reduction &reduction, ArrayRef<float> va
   for (auto [i, x] : enumerate(values))
     quotients.push_back(double(x) / result[placeOf(i)]);
   return quotients;
-}
-
-namespace {
-/// c · (a measure of the size of parameters): what a program adds to its loss.
-struct Penalty {
-  enum Measure { Sizes, Squares, Lengths } measure; ///< Σ|x|, Σx², Σ√Σx²
-  bool isMean = false;                              ///< over the elements of each parameter, or over its lengths
-  bool isRoot = false;                              ///< of the sum over all parameters
-  SmallVector<int64_t> axes;                        ///< that a length is taken over
-
-  double measureOf(ArrayRef<float> values, ArrayRef<int64_t> dims) const;
-  std::string addNodes(UnfoldingGraph &graph, const std::string &parameter) const;
-};
-} // namespace
-
-double Penalty::measureOf(ArrayRef<float> values, ArrayRef<int64_t> dims) const {
-  std::vector<double> parts;
-  if (measure == Lengths)
-    parts = reduce({true, false, false, true, false, axes}, values, dims);
-  else
-    for (double x : values)
-      parts.push_back(measure == Sizes ? std::abs(x) : x * x);
-  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
-  return isMean ? sum / double(parts.size()) : sum;
-}
-
-std::string Penalty::addNodes(UnfoldingGraph &graph, const std::string &parameter) const {
-  std::string each =
-      measure == Sizes ? graph.addNode("Abs", {parameter}) : graph.addNode("Mul", {parameter, parameter});
-  if (measure == Lengths) {
-    each = graph.addNode("ReduceSum", {each, graph.addIntegers({int64_t(axes.size())}, axes)});
-    graph.setAttribute("keepdims", 0);
-    each = graph.addNode("Sqrt", {each});
-  }
-  each = graph.addNode(isMean ? "ReduceMean" : "ReduceSum", {each});
-  graph.setAttribute("keepdims", 0);
-  return each;
-}
-
-/// What a penalty may be whose steps are `operations`; the order of a norm, and along which dimensions, they do not
-/// say. `isJoined`: it measures all parameters as one.
-static std::vector<Penalty> findPenalties(ArrayRef<StringRef> operations, bool isJoined, size_t numParameters,
-                                          size_t rank) {
-  auto has = [&](StringRef name) { return is_contained(operations, name); };
-  const size_t numNorms = size_t(llvm::count(operations, "linalg_vector_norm") + llvm::count(operations, "norm"));
-  const bool isMean = has("mean"), isAbsolute = has("abs"), isSquare = has("pow") || has("square");
-  const Penalty::Measure plain = isAbsolute ? Penalty::Sizes : Penalty::Squares;
-  if (numNorms == 0)
-    return isAbsolute != isSquare && !(isJoined && isMean) && (isMean || has("sum"))
-               ? std::vector<Penalty>{{plain, isMean}}
-               : std::vector<Penalty>();
-  if (isAbsolute || isSquare)
-    return {};
-  if (isJoined)
-    return numNorms == 1 && !isMean && !has("sum")
-               ? std::vector<Penalty>{{Penalty::Sizes}, {Penalty::Squares, false, true}}
-               : std::vector<Penalty>();
-  if (numNorms != numParameters)
-    return {};
-  std::vector<Penalty> found;
-  if (!isMean)
-    found.push_back({Penalty::Sizes});
-  const bool isOfRows = isMean || has("sum");
-  if (isOfRows && numParameters != 1)
-    return {};
-  const unsigned all = (1u << rank) - 1;
-  for (unsigned set = isOfRows ? 1 : all; set < all + !isOfRows; ++set) {
-    Penalty lengths{Penalty::Lengths, isMean};
-    for (size_t axis = 0; axis != rank; ++axis)
-      if (set >> axis & 1)
-        lengths.axes.push_back(int64_t(axis));
-    found.push_back(std::move(lengths));
-  }
-  return found;
-}
-
-/// Makes nodes compute a penalty on parameters that the file holds: which, the operations and the number tell.
-static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<StringRef> operations,
-                          ArrayRef<const Evaluated *> moved) {
-  const std::vector<float> held = valuesOf(graph, *evaluated.tensor);
-  if (held.size() != 1)
-    return false;
-  for (StringRef operation : operations)
-    if (!is_contained({"sum", "mean", "abs", "pow", "square", "mul", "add", "val", "linalg_vector_norm", "norm"},
-                      operation))
-      return false;
-  SmallVector<const TensorProto *> parameters;
-  std::vector<std::vector<float>> values;
-  for (const SignatureEntry *entry : evaluated.parameters) {
-    parameters.push_back(findElements(graph, *entry, moved));
-    values.push_back(parameters.back() ? valuesOf(graph, *parameters.back()) : std::vector<float>());
-    if (values.back().empty() || parameters.back()->dims_size() > 4)
-      return false;
-  }
-  auto dimsOf = [](const TensorProto &tensor) {
-    return SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end());
-  };
-  const bool isJoined = any_of(evaluated.foldedFrom, isJoin);
-  auto setAxes = [&](Penalty &penalty, const TensorProto &tensor) {
-    if (penalty.measure == Penalty::Lengths && parameters.size() != 1)
-      penalty.axes = to_vector(seq<int64_t>(0, tensor.dims_size()));
-  };
-  // Several penalties may have the number by chance: programs write factors of few digits.
-  std::optional<Penalty> best;
-  double factor = NAN;
-  int fewest = 4;
-  bool isOnly = false;
-  for (Penalty &penalty :
-       findPenalties(operations, isJoined, parameters.size(), size_t(parameters.front()->dims_size()))) {
-    double total = 0;
-    for (auto [tensor, elements] : zip(parameters, values)) {
-      setAxes(penalty, *tensor);
-      total += penalty.measureOf(elements, dimsOf(*tensor));
-    }
-    total = penalty.isRoot ? std::sqrt(total) : total;
-    auto [number, digits] = asWritten(total > 0 ? held.front() / total : NAN);
-    if (std::isnan(number) || digits > fewest || (number != 1 && !is_contained(operations, "mul")))
-      continue;
-    isOnly = digits < fewest;
-    std::tie(best, factor, fewest) = std::tuple(penalty, number, digits);
-  }
-  if (!isOnly)
-    return false;
-  std::string result;
-  for (const TensorProto *tensor : parameters) {
-    setAxes(*best, *tensor);
-    const std::string each = best->addNodes(graph, tensor->name());
-    result = result.empty() ? each : graph.addNode("Add", {result, each});
-  }
-  if (best->isRoot)
-    result = graph.addNode("Sqrt", {result});
-  result = graph.addNode("Mul", {result, graph.addNumber(float(factor))});
-  graph.addNode("Reshape", {result, graph.addIntegers({evaluated.tensor->dims_size()}, dimsOf(*evaluated.tensor))},
-                evaluated.tensor->name());
-  graph.remove(*evaluated.tensor);
-  return true;
 }
 
 /// Lengths of rows and the like: what a program compares a codebook's entries by; also repeated in front, once for each

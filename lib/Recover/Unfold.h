@@ -179,6 +179,13 @@ bool unfoldLayerOperands(UnfoldingGraph &graph, llvm::ArrayRef<const Evaluated *
 void unfoldStates(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
 /// The same of those that began equal, which the exporter made one tensor.
 void unfoldEqualStates(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// A penalty on parameters that the file holds: what a program adds to its loss. `moved`: evaluated tensors that only
+/// moved one's elements.
+bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<llvm::StringRef> operations,
+                   llvm::ArrayRef<const Evaluated *> moved);
+/// The file's tensor that holds the elements of `entry`, each once, in some order; null: there is none.
+const ::onnx::TensorProto *findElements(const UnfoldingGraph &graph, const SignatureEntry &entry,
+                                        llvm::ArrayRef<const Evaluated *> moved);
 /// All of these: functions of parameters, of which one gives a parameter back that is gone, and the others follow.
 void recoverAllFunctions(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
 

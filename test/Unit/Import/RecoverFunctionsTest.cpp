@@ -92,6 +92,52 @@ TEST(RecoverFunctions, PenaltiesOfNormsAreComputed) {
   EXPECT_THAT(make("0.13", "'linalg_vector_norm', 'sort', 'w'").messages, HasSubstr("is in the file twice"));
 }
 
+/// `y` and a penalty of `number`, made of matrix w and a = (1, -2; 0.5, 3) of another layer by `sources`.
+static Classified makePenalty(const std::string &number, const std::string &sources) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] "n.w" = {3, -4, 0, 12}, float[2,2] "o.w" = {1, -2, 0.5, 3}, float mul_3 = {)" +
+                                number + R"(}> {
+      a = MatMul(x, "n.w")
+      b = MatMul(a, "o.w")
+      y = Add(b, mul_3)
+    })");
+  setSignature(model, {"n.w", "o.w"});
+  setFoldedFrom(model, "mul_3", "['n.w', 'o.w', 'add', 'val_1', 'val_2', " + sources + "]");
+  return classify(model);
+}
+
+TEST(RecoverFunctions, PenaltiesOfSeveralParametersAreComputed) {
+  // Squares 169 and 14.25, sizes 19 and 6.5, rows 5 + 12 and √5 + √9.25; apart: (2, -2; -0.5, 9), squares 89.25.
+  // n·nᵀ − 1 = (24, -48; -48, 143): squares 25633; nᵀ·n − 1 = (8, -12; -12, 159): 25633 as well.
+  for (const auto &[number, sources] : std::vector<std::pair<const char *, const char *>>{
+           {"1.8325", "'linalg_vector_norm', 'linalg_vector_norm_1', 'pow_1', 'pow_2'"},
+           {"0.00255", "'abs_1', 'abs_2', 'stack', 'sum_1', 'sum_2', 'sum_3', 'mul'"},
+           {"0.1275", "'abs_1', 'abs_2', 'stack', 'sum_1', 'sum_2', 'mean', 'mul'"},
+           {"0.0031875", "'abs_1', 'cat', 'mean', 'view', 'view_1'"},
+           {"8.925", "'sub', 'pow_1', 'sum_1'"},
+           {"1.17125", "'abs_1', 'abs_2', 'pow_1', 'pow_2', 'sum_1', 'sum_2', 'sum_3', 'sum_4', 'mul', 'mul_1'"},
+           {"1.1565", "'pow_1', 'pow_2', 'sum_1', 'sum_2', 'mul'"},
+           {"0.22277449", "'linalg_vector_norm', 'linalg_vector_norm_1', 'sum_1', 'sum_2'"},
+           {"0.09577388", "'linalg_vector_norm', 'linalg_vector_norm_1', 'clamp_min', 'clamp_min_1', 'div', 'div_1', "
+                          "'mul', 'sum_1'"}}) {
+    Classified result = makePenalty(number, sources);
+    EXPECT_EQ(result.messages, "") << sources;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("n.w", "o.w"));
+  }
+}
+
+TEST(RecoverFunctions, NumbersThatSeveralPenaltiesMayGiveAreRefused) {
+  // Numbers of many digits; of a detached parameter; of factors that several pairs fit.
+  for (const auto &[number, sources] : std::vector<std::pair<const char *, const char *>>{
+           {"1.8324321", "'linalg_vector_norm', 'linalg_vector_norm_1', 'pow_1', 'pow_2'"},
+           {"8.925", "'sub', 'pow_1', 'sum_1', 'detach'"},
+           {"8.9271", "'sub', 'pow_1', 'sum_1'"},
+           {"1.1237161", "'abs_1', 'abs_2', 'pow_1', 'pow_2', 'sum_1', 'sum_2', 'sum_3', 'sum_4', 'mul', 'mul_1'"}})
+    EXPECT_THAT(makePenalty(number, sources).messages, HasSubstr("is in the file twice")) << sources;
+}
+
 TEST(RecoverFunctions, ReductionsOfParametersAreComputed) {
   // |e|² of the rows of a codebook that is looked up as well.
   auto make = [](const std::string &name, const std::string &dims, const std::string &values,

@@ -7,45 +7,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementFunctions.h"
-#include "Expressions.h"
+#include "PenaltyMeasures.h"
 #include "Unfold.h"
 #include "lowtide/Support/StableSort.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/StringMap.h"
 
-#include <array>
 #include <cmath>
-#include <functional>
-#include <tuple>
 
 using namespace llvm;
 using namespace lowtide;
+using namespace lowtide::penalty;
 using ::onnx::TensorProto;
 
-/// Rows and columns of the largest matrix that is multiplied with itself to compare a number.
-static constexpr int64_t largestSide = 512;
-
 namespace {
-/// How often the notes name an operation.
-using Counts = std::array<int, 9>;
-enum { Square, Sum, Mean, Absolute, Norm, Times, Minus, Product, Bound, NumCounts };
-static_assert(NumCounts == std::tuple_size<Counts>::value);
-
-/// What is measured at a time: a parameter, two of them, or all, joined.
-struct Item {
-  SmallVector<const TensorProto *, 2> tensors;
-  std::vector<Numbers> leaves;
-  bool isJoined = false;
-};
-
-/// Steps that make a number of an item; of `EyeLike`, the identity. The operations that they are.
-struct Measure {
-  std::function<SmallVector<Step, 8>(const Item &)> make;
-  Counts operations;
-};
-
 /// A measure, summed over items.
 struct Term {
   const Measure *measure;
@@ -60,210 +35,6 @@ struct Fit {
   int digits = 0;
 };
 } // namespace
-
-/// Counts of operations; nullopt: something else is among them.
-static std::optional<Counts> countOperations(ArrayRef<StringRef> operations) {
-  static const std::pair<const char *, int> known[] = {
-      {"pow", Square},     {"square", Square},   {"mse_loss", NumCounts},  {"sum", Sum},
-      {"mean", Mean},      {"abs", Absolute},    {"norm", Norm},           {"linalg_vector_norm", Norm},
-      {"mul", Times},      {"div", Times},       {"sub", Minus},           {"rsub", Minus},
-      {"mm", Product},     {"matmul", Product},  {"clamp_min", Bound},     {"add", NumCounts},
-      {"val", NumCounts},  {"eye", NumCounts},   {"eq", NumCounts},        {"ones", NumCounts},
-      {"full", NumCounts}, {"where", NumCounts}, {"zeros_like", NumCounts}};
-  Counts counts = {};
-  for (StringRef operation : operations) {
-    const auto *found = find_if(known, [&](const auto &each) { return operation == each.first; });
-    if (found == std::end(known) && !operation.contains("lifted_tensor"))
-      return std::nullopt;
-    if (found == std::end(known))
-      continue; // a number that the sum begins with
-    if (operation == "mse_loss") {
-      ++counts[Square];
-      ++counts[Mean];
-    } else if (found->second != NumCounts) {
-      ++counts[size_t(found->second)];
-    }
-  }
-  return counts;
-}
-
-//===----------------------------------------------------------------------===//
-// Measures
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Adds steps to those of an item, of which `value` is the last.
-struct Builder {
-  SmallVector<Step, 8> steps;
-  unsigned value, numLeaves;
-  SmallVector<int64_t> dims;
-
-  explicit Builder(const Item &item)
-      : value(0), numLeaves(unsigned(item.leaves.size())), dims(item.leaves.front().dims) {}
-
-  unsigned add(Step step) {
-    steps.push_back(std::move(step));
-    return value = numLeaves + unsigned(steps.size()) - 1;
-  }
-  void apply(const char *function) { add({Step::Function, function, {value}}); }
-  unsigned combine(const char *op, unsigned a, unsigned b) { return add({Step::Pairs, op, {a, b}}); }
-  void flatten() {
-    dims = {sizeOf(dims)};
-    Step step{Step::View, "Reshape", {value}};
-    step.dims = dims;
-    add(std::move(step));
-  }
-  /// Over `axes`, or over all.
-  unsigned reduce(const char *op, std::optional<SmallVector<int64_t>> axes = std::nullopt, bool keepsDims = false) {
-    Step step{Step::Reduce, op, {value}};
-    step.axes = axes ? *axes : to_vector(seq<int64_t>(0, int64_t(dims.size())));
-    step.keepsDims = keepsDims;
-    int64_t count = 1;
-    for (int64_t axis : step.axes)
-      count *= dims[size_t(axis)];
-    step.number = double(count);
-    if (!keepsDims)
-      for (int64_t axis : reverse(step.axes))
-        dims.erase(dims.begin() + axis);
-    return add(std::move(step));
-  }
-};
-} // namespace
-
-using Begin = std::function<void(Builder &)>;
-
-/// All ways to make a number of what `begin` made.
-static void addEnds(std::vector<Measure> &measures, const Begin &begin, Counts before, size_t rank) {
-  auto add = [&](std::initializer_list<int> operations, std::function<void(Builder &)> end) {
-    Counts counts = before;
-    for (int operation : operations)
-      ++counts[size_t(operation)];
-    measures.push_back({[begin, end = std::move(end)](const Item &item) {
-                          Builder builder(item);
-                          begin(builder);
-                          end(builder);
-                          return std::move(builder.steps);
-                        },
-                        counts});
-  };
-  auto square = [](Builder &b) { b.combine("Mul", b.value, b.value); };
-  for (int isMean : {false, true}) {
-    const char *op = isMean ? "ReduceMean" : "ReduceSum";
-    const int last = isMean ? Mean : Sum;
-    for (int squares : {Square, Times})
-      add({squares, last}, [square, op](Builder &b) { square(b), b.reduce(op); });
-    add({Absolute, last}, [op](Builder &b) { b.apply("abs"), b.reduce(op); });
-    // Lengths, along some of the dimensions.
-    for (unsigned set = 1; rank > 1 && rank <= 4 && set + 1 < 1u << rank; ++set) {
-      SmallVector<int64_t> axes;
-      for (size_t axis = 0; axis != rank; ++axis)
-        if (set >> axis & 1)
-          axes.push_back(int64_t(axis));
-      add({Norm, last}, [axes, op](Builder &b) { b.reduce("ReduceL2", axes), b.reduce(op); });
-    }
-  }
-  add({Norm}, [](Builder &b) { b.reduce("ReduceL2"); });
-  add({Norm}, [](Builder &b) { b.apply("abs"), b.reduce("ReduceSum"); });
-  for (int squares : {Square, Times})
-    add({Norm, squares}, [square](Builder &b) { square(b), b.reduce("ReduceSum"); });
-}
-
-/// w · wᵀ, of rows or columns, perhaps less the identity.
-static Begin multiply(bool ofColumns, bool isLessOne) {
-  return [=](Builder &b) {
-    const int64_t rows = b.dims.front(), columns = sizeOf(b.dims) / rows;
-    Step view{Step::View, "Reshape", {b.value}};
-    view.dims = {rows, columns};
-    b.add(std::move(view));
-    if (ofColumns)
-      b.add({Step::Turn, "Transpose", {b.value}, {1, 0}});
-    Step product{Step::Product, "MatMul", {b.value, b.value}};
-    product.turnsSecond = true;
-    unsigned each = b.add(std::move(product));
-    b.dims.assign(2, ofColumns ? columns : rows);
-    if (isLessOne)
-      b.combine("Sub", each, b.add({Step::Function, "EyeLike", {each}}));
-  };
-}
-
-/// The cosine of what two parameters hold along `axes`; without, of all.
-static Begin compare(std::optional<SmallVector<int64_t>> axes) {
-  return [=](Builder &b) {
-    const SmallVector<int64_t> dims = b.dims;
-    auto scale = [&](unsigned leaf) {
-      b.value = leaf;
-      b.dims = dims;
-      const unsigned length = b.reduce("ReduceL2", axes, true);
-      return b.combine("Div", leaf, length);
-    };
-    const unsigned left = scale(0), right = scale(1);
-    b.combine("Mul", left, right);
-    b.reduce("ReduceSum", axes);
-  };
-}
-
-static std::vector<Measure> findMeasures(ArrayRef<Item> items, const Counts &counts) {
-  std::vector<Measure> measures;
-  const Item &item = items.front();
-  const size_t rank = item.leaves.front().dims.size();
-  const bool hasEqualRanks = all_of(items, [&](const Item &i) { return i.leaves.front().dims.size() == rank; });
-  const size_t ends = hasEqualRanks && !item.isJoined ? rank : 1;
-  if (item.leaves.size() == 2) {
-    Counts apart = {};
-    ++apart[Minus];
-    addEnds(measures, [](Builder &b) { b.combine("Sub", 0, 1); }, apart, ends);
-    // PyTorch divides both by their lengths, each bounded.
-    Counts cosine = {};
-    cosine[Norm] = cosine[Bound] = 2;
-    cosine[Times] = 3;
-    cosine[Sum] = 1;
-    measures.push_back({[](const Item &of) {
-                          Builder b(of);
-                          compare(std::nullopt)(b);
-                          return std::move(b.steps);
-                        },
-                        cosine});
-    for (bool isMean : {false, true}) {
-      Counts all = cosine;
-      ++all[isMean ? Mean : Sum];
-      for (size_t axis = 0; rank > 1 && hasEqualRanks && axis != rank; ++axis)
-        measures.push_back({[axis, isMean](const Item &of) {
-                              Builder b(of);
-                              compare(SmallVector<int64_t>{int64_t(axis)})(b);
-                              b.reduce(isMean ? "ReduceMean" : "ReduceSum");
-                              return std::move(b.steps);
-                            },
-                            all});
-    }
-    Counts dot = {};
-    dot[Times] = dot[Sum] = 1;
-    measures.push_back({[](const Item &of) {
-                          Builder b(of);
-                          b.combine("Mul", 0, 1);
-                          b.reduce("ReduceSum");
-                          return std::move(b.steps);
-                        },
-                        dot});
-    return measures;
-  }
-  if (counts[Product] == 0) {
-    addEnds(measures, [](Builder &) {}, {}, ends);
-    return measures;
-  }
-  const bool isSmall = all_of(items, [](const Item &i) {
-    const ArrayRef<int64_t> dims = i.leaves.front().dims;
-    return dims.size() > 1 && dims.front() <= largestSide && sizeOf(dims) / dims.front() <= largestSide;
-  });
-  for (bool ofColumns : {false, true})
-    for (bool isLessOne : {false, true}) {
-      Counts products = {};
-      ++products[Product];
-      products[Minus] = isLessOne;
-      if (isSmall && !item.isJoined)
-        addEnds(measures, multiply(ofColumns, isLessOne), products, 1);
-    }
-  return measures;
-}
 
 /// What the steps give of the item; nullopt: they do not fit it.
 static std::optional<double> measure(const Item &item, ArrayRef<Step> steps) {
@@ -395,10 +166,18 @@ void Penalties::tryOne(ArrayRef<Item> items, std::vector<Measure> measures) {
     if (!matches(each.operations, items.size(), 0))
       continue;
     const std::optional<double> total = measureAll(each, items);
+    if (!total || *total == 0)
+      continue;
     const bool hasFactor = matches(each.operations, items.size(), 1);
-    auto [factor, digits] = asWritten(total && *total != 0 ? goal * divisor / *total : NAN);
-    if (!std::isnan(factor) && (factor == 1 || hasFactor))
-      found({{{&each, items, *total}}, {factor / divisor}, digits});
+    int64_t elements = 0;
+    for (const Item &item : items)
+      elements += int64_t(item.leaves.front().values.size());
+    // Perhaps divided by how many numbers there are.
+    for (int64_t by : {int64_t(divisor), hasFactor && items.size() > 1 ? elements : int64_t(divisor)}) {
+      auto [factor, digits] = asWritten(goal * double(by) / *total);
+      if (!std::isnan(factor) && (factor == 1 || hasFactor))
+        found({{{&each, items, *total}}, {factor / double(by)}, digits});
+    }
   }
 }
 
@@ -419,6 +198,8 @@ void Penalties::tryTwo(ArrayRef<Item> items) {
         both[i] += other.operations[i];
       if (&one < &other && matches(both, items.size(), 2))
         add(one, items, other, items);
+      if (&one != &other && items.size() == 2 && matches(both, 1, 2))
+        add(one, items.take_front(1), other, items.drop_front(1));
     }
     if (!matches(one.operations, items.size(), 2))
       continue;
@@ -548,9 +329,12 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
   if (has("cat")) {
     joined.push_back(join(items));
     penalties.tryOne(joined, findMeasures(joined, *counts));
+  } else if ((*counts)[Root] == 1) {
+    joined.push_back(join(items));
+    penalties.tryOne(joined, findRoots(items.size()));
   } else {
     penalties.tryOne(items, findMeasures(items, *counts));
-    if (items.size() % 2 == 0 && ((*counts)[Minus] || (*counts)[Bound] || (*counts)[Times])) {
+    if (items.size() % 2 == 0) {
       pairs = pair(graph, tensors);
       if (!pairs.empty())
         penalties.tryOne(pairs, findMeasures(pairs, *counts));

@@ -128,6 +128,28 @@ TEST(RecoverFunctions, PenaltiesOfSeveralParametersAreComputed) {
   }
 }
 
+TEST(RecoverFunctions, PenaltiesOfOtherKindsAreComputed) {
+  // Lengths of rows less one; a length times the root of its numbers; |x|³; the root of all squares; the mean of all;
+  // products of different rows, as they are; of two factors; a · bᵀ; a loss; 1 − cosines of rows.
+  for (const auto &[number, sources] : std::vector<std::pair<const char *, const char *>>{
+           {"1.426951", "'linalg_vector_norm', 'linalg_vector_norm_1', 'sub', 'sub_1', 'pow_1', 'pow_2', 'sum_1', "
+                        "'sum_2', 'mul'"},
+           {"0.33549834", "'linalg_vector_norm', 'linalg_vector_norm_1', 'mul', 'mul_1', 'mul_2'"},
+           {"1.855125", "'abs_1', 'abs_2', 'pow_1', 'pow_2', 'sum_1', 'sum_2', 'mul'"},
+           {"1.3536986", "'pow_1', 'pow_2', 'sum_1', 'sum_2', 'sqrt'"},
+           {"2.290625", "'pow_1', 'pow_2', 'sum_1', 'sum_2', 'mul', 'div'"},
+           {"4.6685", "'matmul', 'matmul_1', 'rsub', 'rsub_1', 'mul', 'mul_1', 'pow_1', 'pow_2', 'sum_1', 'sum_2'"},
+           {"1.7095", "'pow_1', 'sum_1', 'abs_1', 'sum_2', 'mul', 'mul_1'"},
+           {"21.0325", "'matmul', 'pow_1', 'sum_1'"},
+           {"11.15625", "'mse_loss'"},
+           {"0.0014868083", "'linalg_vector_norm', 'linalg_vector_norm_1', 'clamp_min', 'clamp_min_1', 'div', 'div_1', "
+                            "'mul', 'sum_1', 'rsub', 'mean'"}}) {
+    Classified result = makePenalty(number, sources);
+    EXPECT_EQ(result.messages, "") << sources;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("n.w", "o.w"));
+  }
+}
+
 TEST(RecoverFunctions, NumbersThatSeveralPenaltiesMayGiveAreRefused) {
   // Numbers of many digits; of a detached parameter; of factors that several pairs fit.
   for (const auto &[number, sources] : std::vector<std::pair<const char *, const char *>>{

@@ -254,15 +254,19 @@ static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, Str
   }
   if (!found)
     return false; // Folds.cpp says so
+  // One token, which is repeated for each place as well (`mask_token.expand(samples, places, -1)`).
+  const bool isToken = found->numRows == 1 && StringRef(name).ends_with("token");
+  if (isToken)
+    found->rows.assign(size_t(checkedElements(ArrayRef(dims).drop_back()).value_or(0)), 0);
   size_t first = size_t(llvm::find_if(dims, [](int64_t dim) { return dim != 1; }) - dims.begin());
   for (size_t axis = first; axis != dims.size(); ++axis) {
     // A token's repetitions are its first dimension, a table's pairs the two after the heads.
-    bool isPosition = found->numRows == 1 ? axis == 0 : axis != first;
+    bool isPosition = isToken ? axis + 1 != dims.size() : found->numRows == 1 ? axis == 0 : axis != first;
     if (dims[axis] != 1 || isPosition)
       (isPosition ? found->positionAxes : found->featureAxes).push_back(int64_t(axis));
   }
   if (found->numRows == 1)
-    found->width = int64_t(bytes.size() / findElementType(tensor.data_type())->bytes) / dims.front();
+    found->width = int64_t(bytes.size() / findElementType(tensor.data_type())->bytes) / int64_t(found->rows.size());
   replace(graph, tensor, bytes, *found, name, moduleOf(name), true);
   return true;
 }

@@ -58,6 +58,12 @@ TEST(Repeated, ATokenOfOneNumberIsRepeatedForEachSample) {
   ASSERT_TRUE(result.find("cls_token")) << result.messages;
   EXPECT_THAT(result.values["cls_token"], ElementsAre(0, 0));
   EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: cls_token"));
+  // One vector for each place of each sample; several tokens are of one sample.
+  result = classify(
+      makeEvaluated("expand", "3,2,2", std::vector<float>(12, 0), "enc.mask_token", "['enc.mask_token', 'val_2']"));
+  EXPECT_THAT(result.values["enc.mask_token"], ElementsAre(0, 0));
+  result = classify(makeEvaluated("expand", "3,2,2", std::vector<float>(12, 0), "tokens", "['tokens', 'val_2']"));
+  EXPECT_THAT(result.values["tokens"], ElementsAre(0, 0, 0, 0));
   // Along another dimension nothing tells how often.
   result = classify(makeEvaluated("expand", "1,3,2", {0, 0, 0, 0, 0, 0}, "cls_token", "['cls_token', 'val_2']"));
   EXPECT_THAT(result.unfolded, IsEmpty());

@@ -410,6 +410,9 @@ static const UnfoldingRule firstRules[] = {
     {ofProgram<unfoldEqualStates>, Files::WithNotes,
      "first states of a recurrent layer that began equal, as of zeros, and were merged",
      "the parameters, by the operands of the program's operation; of one that no note names, with a warning"},
+    {ofProgram<unfoldEqualParts>, Files::WithNotes,
+     "parts of a parameter that began equal (`bias[i]`), read in turn with those of another (`kernels[i]`)",
+     "as many parts as the other has, with a warning"},
     {unfoldConversions, Files::All,
      "a conversion of a parameter to another type (`torch.autocast`, `weight.half()`), also transposed",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where the conversion "
@@ -472,7 +475,7 @@ static const TensorRule tensorRules[] = {
     {ofTensor<unfoldGathered>,
      "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
      "under a mask; a token or table of one number everywhere: repeated for each sample (the first dimension of all "
-     "inputs), or read as a table called `relative_position_bias_table` is",
+     "inputs; a `…token` for each place, too), or read as a table called `relative_position_bias_table` is",
      "the table: rows that agree bit by bit are one row. Rows follow the numbering of T5, Swin, BEiT or clipped "
      "distances if the positions do, and otherwise their first occurrence; the name tells which way distances are "
      "counted (`rel_pos_h`), or a warning does. Rows that no position reads are not in the file. Positions that a "
@@ -501,9 +504,8 @@ static const UnfoldingRule lastRules[] = {
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
      "or a penalty on parameters in the loss (sums or means of squares, sizes and lengths, of each, of rows, of all "
      "joined, of the difference of two, of `w·wᵀ − 1`; cosines of two; with one factor, or one for each of two terms), "
-     "or what up to 8 operations "
-     "make of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times its learned first state, or "
-     "times a first token, one of 32 rows at either end of its table)",
+     "or what up to 8 operations make of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times "
+     "its learned first state, or times a first token, one of 32 rows at either end of its table)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "
      "plainest number; of several orders of operations, all that fit must agree on other values. Of a layer that "
      "read zeros (a recurrence's first step), its bias, repeated; a bias of zeros, dropped from all, is refused"},

@@ -205,6 +205,8 @@ void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Sign
 bool unfoldCopy(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// Elements of a parameter that the file holds as well, moved or repeated.
 bool unfoldMoved(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// Parts of a parameter that began equal, which the exporter made one tensor, as many as another parameter has.
+void unfoldEqualParts(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// A part of a parameter that the file holds as well.
 bool unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated);
 

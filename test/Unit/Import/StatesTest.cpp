@@ -136,3 +136,37 @@ TEST(States, PartsThatLayersMultiplyAreSolvedFor) {
   EXPECT_THAT(makeSteps("2, 7, 2, 7", "0, 1, 0, 1", "getitem").messages, HasSubstr("is in the file twice"));
   EXPECT_THAT(makeSteps("2, 7, 2, 7", "0, 1, 0, 2", "getitem_1").messages, HasSubstr("is in the file twice"));
 }
+
+/// Two layers x · k + b of a module that keeps k and b stacked, b of zeros; `second`: what the program calls the part
+/// of b that the second layer reads; `later`: the second part of k.
+static Classified makeStacked(const std::string &second, const std::string &later) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,3] y)
+    <float[3] select = {1, 2, 3}, float[3] view_2 = {4, 5, 6}, float[3] select_1 = {0, 0, 0}> {
+      a = Mul(x, select)
+      b = Add(a, select_1)
+      c = Mul(b, view_2)
+      y = Add(c, select_1)
+    })");
+  setSignature(model, {"m.k", "m.b"}, "x: USER_INPUT\n");
+  setOperation(model, 1, "b", 1, "add.Tensor", "%a, %select_1");
+  setOperation(model, 3, "y", 1, "add.Tensor", "%c, %" + second);
+  setFoldedFrom(model, "select", "['m.k', 'val_0']");
+  setFoldedFrom(model, "view_2", "['m.k', '" + later + "', 'val_2']");
+  setFoldedFrom(model, "select_1", "['m.b', 'val_1']");
+  return classify(model);
+}
+
+TEST(Parts, EqualPartsAreAsManyAsThoseThatAreReadWithThem) {
+  Classified result = makeStacked("select_3", "select_2");
+  EXPECT_THAT(result.messages, Not(HasSubstr("error")));
+  EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: m.b"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), Contains("m.b"));
+  EXPECT_THAT(result.values["m.b"], ElementsAre(0, 0, 0, 0, 0, 0));
+}
+
+TEST(Parts, EqualPartsThatAreReadOtherwiseAreRefused) {
+  // After both parts of k, perhaps one part twice.
+  EXPECT_THAT(makeStacked("select_4", "select_5").messages, HasSubstr("stands for select_1, select_4 of the program"));
+}

@@ -1,8 +1,8 @@
 //===- NamedFunctions.cpp - functions of parameters in files without notes ---------===//
 //
 // No note says what an evaluated tensor was made of. Where the file holds the parameter as well (`mix` and `1 - mix`, a
-// weight and the lengths of its rows that `normalize` divides by), the values tell: they are what the function gives,
-// and differ among each other, so that they are not so by chance.
+// weight and the lengths of its rows that `normalize` divides by, two weights and their difference), the values tell:
+// they are what the function gives, and differ among each other, so that they are not so by chance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <cmath>
 #include <map>
@@ -55,8 +56,9 @@ private:
     const Named *parameter = nullptr;
     const ElementFunction *function = nullptr;
     double number = 0;
-    /// In place of a function of each element: one after the other, of the parameter and of what they give.
+    /// In place of a function of each element: one after the other, of the parameters and of what they give.
     std::vector<Step> steps;
+    const Named *other = nullptr; ///< a second parameter
   };
 
   static int64_t elementsOf(const TensorProto &tensor) {
@@ -70,6 +72,7 @@ private:
   }
   Match find(const TensorProto &image, std::optional<std::string> module);
   Match findReduction(const TensorProto &image, std::optional<std::string> module);
+  Match findPair(const TensorProto &image);
   void compute(const TensorProto &image, StringRef value, const Match &match);
 
   UnfoldingGraph &graph;
@@ -172,11 +175,46 @@ Images::Match Images::findReduction(const TensorProto &image, std::optional<std:
   return found;
 }
 
+/// Whether there are several values, of which so many are no other two tensors' by chance.
+static bool differ(ArrayRef<float> values) { return std::set<float>(values.begin(), values.end()).size() > 2; }
+
+/// What the image is as a difference, sum, product or quotient of two parameters of the same dimensions, whose values
+/// differ: two layers that a loss compares.
+Images::Match Images::findPair(const TensorProto &image) {
+  static constexpr const char *pairs[] = {"Sub", "Add", "Mul", "Div"};
+  const StringRef made = findEvaluatedOperator(image.name());
+  ArrayRef<float> values = valuesOnce(image);
+  auto dimsOf = [](const Named &of) { return ArrayRef(of.tensor->dims().data(), size_t(of.tensor->dims_size())); };
+  if (!differ(values))
+    return {};
+  for (const Named &parameter : named[elementsOf(image)])
+    for (const Named &other : named[elementsOf(image)]) {
+      if (&other == &parameter || dimsOf(parameter) != dimsOf(other))
+        continue;
+      ArrayRef<float> a = valuesOnce(*parameter.tensor), b = valuesOnce(*other.tensor);
+      for (const char *op : pairs) {
+        auto isMade = [&](size_t i) {
+          const double x = a[i], y = b[i];
+          const StringRef name = op;
+          const double expected = name == "Sub" ? x - y : name == "Add" ? x + y : name == "Mul" ? x * y : x / y;
+          return float(expected) == values[i];
+        };
+        if ((!made.empty() && made != op) || a.size() != values.size() || b.size() != values.size() ||
+            !all_of(seq<size_t>(0, values.size()), isMade) || !differ(a) || !differ(b))
+          continue;
+        return {&parameter, nullptr, 0, {Step{Step::Pairs, op, {0, 1}}}, &other};
+      }
+    }
+  return {};
+}
+
 /// Lets nodes compute `value`, of the dimensions of `image`.
 void Images::compute(const TensorProto &image, StringRef value, const Match &match) {
   const std::string &parameter = match.parameter->name;
   graph.setModule(moduleOf(parameter));
   SmallVector<std::string> made{parameter};
+  if (match.other)
+    made.push_back(match.other->name);
   if (match.function)
     made.push_back(addFunction(graph, *match.function, match.number, parameter));
   for (const Step &step : match.steps)
@@ -207,6 +245,8 @@ bool Images::unfold(const TensorProto &image) {
         readers.push_back({i, int(operand), find(image, module)});
         if (Match &match = readers.back().match; !match.parameter)
           match = findReduction(image, module);
+        if (Match &match = readers.back().match; !match.parameter)
+          match = findPair(image);
         if (!readers.back().match.parameter)
           return false;
       }

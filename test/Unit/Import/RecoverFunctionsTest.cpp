@@ -324,6 +324,30 @@ TEST(RecoverFunctions, LengthsOfRowsAreComputedWithoutNotes) {
     EXPECT_THAT(find(values, dims).messages, HasSubstr("onnx::Clip_37")) << values;
 }
 
+TEST(RecoverFunctions, WhatTwoParametersMakeIsComputedWithoutNotes) {
+  // What a loss compares of two layers, as the old exporter evaluates it.
+  auto make = [](const std::string &values) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[3,2] x) => (float[3,2] y)
+      <float[2,2] "a.weight" = {1, 2, 3, 4}, float[2,2] "b.weight" = {0.5, 0.25, 2, -1},
+       float[4] "onnx::ReduceSum_62" = {)" +
+                                  values + R"(}> {
+        h = MatMul(x, "a.weight")
+        i = MatMul(h, "b.weight")
+        s = ReduceSum("onnx::ReduceSum_62")
+        y = Add(i, s)
+      })");
+    return classify(model);
+  };
+  for (const char *values : {"0.5, 1.75, 1, 5", "-0.5, -1.75, -1, -5", "1.5, 2.25, 5, 3", "0.5, 0.5, 6, -4"}) {
+    Classified result = make(values);
+    EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("a.weight", "b.weight")) << values;
+    EXPECT_THAT(result.replaced, testing::Contains(testing::Key("onnx::ReduceSum_62")));
+  }
+  EXPECT_THAT(make("0.5, 1.75, 1, 5.5").replaced, testing::IsEmpty());
+}
+
 TEST(Unfold, MovedElementsOfALivingParameterAreTakenFromIt) {
   // `x @ w + (x * w[…])`: what is evaluated holds elements of `w` in other places, some of them twice.
   auto make = [](const std::string &name, const std::string &values, const std::string &weights = "1, 2, 3, 4") {

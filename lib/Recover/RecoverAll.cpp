@@ -8,6 +8,7 @@
 
 #include "Unfold.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -68,4 +69,31 @@ void lowtide::recoverAllFunctions(UnfoldingGraph &graph, ArrayRef<Evaluated> ima
     else if (isStep)
       recoverFunctions(graph, evaluated, moved);
   }
+}
+
+int64_t lowtide::countSamples(const ::onnx::GraphProto &graph) {
+  int64_t samples = 0;
+  for (const auto &input : graph.input()) {
+    const auto &shape = input.type().tensor_type().shape();
+    if (shape.dim_size() == 0)
+      continue;
+    if (!shape.dim(0).has_dim_value() || (samples && shape.dim(0).dim_value() != samples))
+      return 0;
+    samples = shape.dim(0).dim_value();
+  }
+  return samples;
+}
+
+void lowtide::unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images) {
+  MapVector<const SignatureEntry *, SmallVector<const Evaluated *>> byParameter;
+  // What was taken apart already gave a parameter that the others are made of.
+  for (const Evaluated &each : images)
+    if (!graph.isRemoved(each.tensor->name()))
+      for (const SignatureEntry *entry : each.parameters)
+        byParameter[entry].push_back(&each);
+  const int64_t samples = countSamples(graph.getGraph());
+  for (const auto &[entry, all] : byParameter)
+    if (all_of(all, [](const Evaluated *each) { return each->parameters.size() == 1; }))
+      unfoldSeveral(graph, all, samples) || unfoldMixture(graph, all);
+  llvm::erase_if(images, [&](const Evaluated &each) { return graph.isRemoved(each.tensor->name()); });
 }

@@ -56,35 +56,6 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
   return found;
 }
 
-/// The first dimension of all inputs; 0: they differ, or it is open.
-static int64_t countSamples(const GraphProto &graph) {
-  int64_t samples = 0;
-  for (const auto &input : graph.input()) {
-    const auto &shape = input.type().tensor_type().shape();
-    if (shape.dim_size() == 0)
-      continue;
-    if (!shape.dim(0).has_dim_value() || (samples && shape.dim(0).dim_value() != samples))
-      return 0;
-    samples = shape.dim(0).dim_value();
-  }
-  return samples;
-}
-
-/// Parameters of which every tensor that was evaluated is of it alone.
-static void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images) {
-  llvm::MapVector<const SignatureEntry *, SmallVector<const Evaluated *>> byParameter;
-  // What was taken apart already gave a parameter that the others are made of.
-  for (const Evaluated &each : images)
-    if (!graph.isRemoved(each.tensor->name()))
-      for (const SignatureEntry *entry : each.parameters)
-        byParameter[entry].push_back(&each);
-  const int64_t samples = countSamples(graph.getGraph());
-  for (const auto &[entry, all] : byParameter)
-    if (all_of(all, [](const Evaluated *each) { return each->parameters.size() == 1; }))
-      unfoldSeveral(graph, all, samples) || unfoldMixture(graph, all);
-  llvm::erase_if(images, [&](const Evaluated &each) { return graph.isRemoved(each.tensor->name()); });
-}
-
 /// Whether the tensor is constant along one of its dimensions: it began so, and has nothing random.
 static bool isRegular(const TensorProto &tensor, StringRef bytes) {
   size_t inner = findElementType(tensor.data_type())->bytes;
@@ -391,6 +362,9 @@ static const UnfoldingRule firstRules[] = {
      "tensors of a recurrent layer that runs again, evaluated for each run", "one set of tensors"},
     {ofGraph<unfoldNarrow>, Files::WithoutNotes, "what a layer reads next to a conversion to 16 bits of the same type",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where it was rounded"},
+    {ofGraph<unfoldNamelessStates>, Files::WithoutNotes,
+     "first states of a recurrent layer, of invented names, that are not zero and equal for all samples",
+     "one state, called as the layer, with a warning"},
     {unfoldSingleBiases, Files::OfTensorFlow, "the two biases of a recurrent layer, of which TensorFlow has one",
      "one bias, and zeros"},
     {ofProgram<forgetShapes>, Files::WithNotes,

@@ -188,6 +188,10 @@ const ::onnx::TensorProto *findElements(const UnfoldingGraph &graph, const Signa
                                         llvm::ArrayRef<const Evaluated *> moved);
 /// All of these: functions of parameters, of which one gives a parameter back that is gone, and the others follow.
 void recoverAllFunctions(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
+/// Parameters of which every tensor that was evaluated is of it alone.
+void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images);
+/// The first dimension of all inputs; 0: they differ, or it is open.
+int64_t countSamples(const ::onnx::GraphProto &graph);
 
 /// Operands of operations that the exporter wrote in steps, of which it evaluated some.
 void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
@@ -205,6 +209,8 @@ void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Sign
 bool unfoldCopy(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// Elements of a parameter that the file holds as well, moved or repeated.
 bool unfoldMoved(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// In files without notes: first states that are not zero and equal for all samples.
+void unfoldNamelessStates(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// Parts of a parameter that began equal, which the exporter made one tensor, as many as another parameter has.
 void unfoldEqualParts(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// A part of a parameter that the file holds as well.

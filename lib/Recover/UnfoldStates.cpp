@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Unfold.h"
+
+#include "Classifier.h"
 #include "lowtide/OnnxModel/TensorData.h"
 #include "lowtide/Recover/Evidence.h"
 #include "lowtide/Support/StableSort.h"
@@ -269,4 +271,40 @@ void lowtide::unfoldEqualStates(UnfoldingGraph &graph, ::onnx::GraphProto &proto
     merged.parameter = parameter;
     unfoldEqual(graph, signature, merged);
   }
+}
+
+void lowtide::unfoldNamelessStates(UnfoldingGraph &graph, ::onnx::GraphProto &proto) {
+  StringMap<unsigned> numReaders;
+  for (const NodeProto &node : proto.node())
+    for (const std::string &input : node.input())
+      ++numReaders[input];
+  StringMap<unsigned> numNamed;
+  const int numNodes = proto.node_size();
+  for (int i = 0; i != numNodes; ++i)
+    for (int operand = firstState; operand <= lastState && operand < proto.node(i).input_size(); ++operand) {
+      const NodeProto &node = proto.node(i);
+      const TensorProto *tensor = isRecurrent(node) ? graph.find(node.input(operand)) : nullptr;
+      if (!tensor || !isFloatType(tensor->data_type()) || tensor->dims_size() != 3 || tensor->dims(1) < 2 ||
+          numReaders[tensor->name()] != 1 ||
+          !(isInventedName(tensor->name()) || isEvaluatedName(tensor->name()) ||
+            operationName(tensor->name()) == "val"))
+        continue;
+      const SmallVector<int64_t> dims(tensor->dims().begin(), tensor->dims().end());
+      const std::string bytes = graph.read(*tensor).value_or("");
+      const size_t width = findElementType(tensor->data_type())->bytes;
+      // What is one number everywhere is the state that layers begin with by default, or may be.
+      std::optional<std::string> state =
+          bytes.empty() || StringRef(bytes).drop_front(width) == StringRef(bytes).drop_back(width)
+              ? std::nullopt
+              : takeFirstSample(bytes, dims);
+      if (!state)
+        continue;
+      const std::string module = findModulePath(node).value_or("");
+      std::string name = (module.empty() ? "" : module + ".") + (operand == firstState ? "initial_h" : "initial_c");
+      if (const unsigned number = numNamed[name]++; number || graph.find(name))
+        name += "_" + std::to_string(number);
+      const std::string notes[] = {"expand"};
+      addStates(graph, name, *tensor, std::move(*state), notes, {tensor->name()}, true);
+      graph.remove(*tensor);
+    }
 }

@@ -137,6 +137,28 @@ TEST(States, PartsThatLayersMultiplyAreSolvedFor) {
   EXPECT_THAT(makeSteps("2, 7, 2, 7", "0, 1, 0, 2", "getitem_1").messages, HasSubstr("is in the file twice"));
 }
 
+/// A layer of a file without notes, whose first states are `state`.
+static Classified makeNameless(const std::string &state) {
+  return classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,3,1] x) => (float[2,1,3,2] y)
+    <float[1,6,1] w = {1, 2, 3, 4, 5, 6}, float[1,6,2] r = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+     float[1,3,2] "onnx::GRU_41" = {)" +
+                             state + R"(}> {
+      y = GRU<hidden_size = 2>(x, w, r, , , "onnx::GRU_41")
+    })"));
+}
+
+TEST(States, StatesWithoutNotesAreOneForAllSamples) {
+  Classified result = makeNameless("0.5, -1, 0.5, -1, 0.5, -1");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), Contains("initial_h"));
+  EXPECT_THAT(result.values["initial_h"], ElementsAre(0.5, -1));
+  EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: initial_h"));
+  // Zeros, with which layers begin by default, and states of one sample each.
+  for (const char *state : {"0, 0, 0, 0, 0, 0", "0.5, -1, 0.5, -1, 0.5, 1"})
+    EXPECT_THAT(makeNameless(state).names(InitializerRole::Parameter), Not(Contains("initial_h")));
+}
+
 /// Two layers x · k + b of a module that keeps k and b stacked, b of zeros; `second`: what the program calls the part
 /// of b that the second layer reads; `later`: the second part of k.
 static Classified makeStacked(const std::string &second, const std::string &later) {

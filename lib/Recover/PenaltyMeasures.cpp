@@ -14,6 +14,8 @@ using namespace lowtide::penalty;
 
 /// Rows and columns of the largest matrix that is multiplied with itself to compare a number.
 static constexpr int64_t largestSide = 512;
+/// Elements of the largest parameter whose neighbours are compared.
+static constexpr int64_t mostTaken = int64_t(1) << 16;
 
 std::optional<penalty::Counts> penalty::countOperations(ArrayRef<StringRef> operations) {
   static const std::pair<const char *, int> known[] = {
@@ -189,15 +191,40 @@ static Begin compare(std::optional<SmallVector<int64_t>> axes) {
   };
 }
 
+/// `w[1:] - w[:-1]` along a dimension.
+static Begin subtractNeighbours(size_t axis) {
+  return [=](Builder &b) {
+    SmallVector<int64_t> dims = b.dims;
+    if (axis >= dims.size() || dims[axis] < 2 || sizeOf(dims) > mostTaken)
+      return;
+    int64_t inner = 1;
+    for (int64_t dim : ArrayRef(dims).drop_front(axis + 1))
+      inner *= dim;
+    const int64_t size = dims[axis]--;
+    auto take = [&](int64_t begin) {
+      Step step{Step::Take, "Gather", {0}};
+      step.dims = dims;
+      step.size = sizeOf(b.dims);
+      for (int64_t at = 0, e = sizeOf(dims); at != e; ++at)
+        step.axes.push_back(at / (inner * (size - 1)) * inner * size + at % (inner * (size - 1)) + begin * inner);
+      return b.add(std::move(step));
+    };
+    const unsigned later = take(1), earlier = take(0);
+    b.combine("Sub", later, earlier);
+    b.dims = dims;
+  };
+}
+
+static Counts of(std::initializer_list<std::pair<int, int>> operations) {
+  Counts result = {};
+  for (auto [operation, count] : operations)
+    result[size_t(operation)] += count;
+  return result;
+}
+
 /// Of two parameters: differences, products and cosines.
 static std::vector<Measure> findPairMeasures(const Counts &counts, size_t rank, size_t ends) {
   std::vector<Measure> measures;
-  auto of = [](std::initializer_list<std::pair<int, int>> operations) {
-    Counts result = {};
-    for (auto [operation, count] : operations)
-      result[size_t(operation)] += count;
-    return result;
-  };
   auto add = [&](Counts operations, Begin make) {
     measures.push_back({[make = std::move(make)](const Item &item) {
                           Builder b(item);
@@ -258,6 +285,11 @@ std::vector<Measure> penalty::findMeasures(ArrayRef<Item> items, const Counts &c
   if (item.leaves.size() == 2)
     return findPairMeasures(counts, rank, ends);
   std::vector<Measure> measures;
+  if (counts[Part] != 0) {
+    for (size_t axis = 0; hasEqualRanks && !item.isJoined && axis != rank; ++axis)
+      addEnds(measures, subtractNeighbours(axis), of({{Minus, 1}, {Part, 2}}), rank);
+    return measures;
+  }
   if (counts[Product] == 0) {
     addEnds(measures, [](Builder &) {}, {}, ends);
     // How far lengths or sums along a dimension are from one.
@@ -304,4 +336,31 @@ std::vector<Measure> penalty::findRoots(size_t numParameters) {
              return std::move(b.steps);
            },
            squares}};
+}
+
+std::vector<Measure> penalty::findDivergences() {
+  std::vector<Measure> measures;
+  for (const char *deviation : {"exp", "softplus", "", "half"})
+    for (const char *last : {"ReduceSum", "ReduceMean"})
+      measures.push_back({[=](const Item &item) {
+                            const StringRef how = deviation;
+                            Builder b(item);
+                            b.value = 1;
+                            if (how == "half")
+                              b.scale(0.5);
+                            if (!how.empty())
+                              b.apply(how == "half" ? "exp" : deviation);
+                            const unsigned sigma = b.value, square = b.combine("Mul", sigma, sigma);
+                            const unsigned mean = b.combine("Mul", 0, 0), both = b.combine("Add", square, mean);
+                            b.value = both;
+                            b.subtract(1);
+                            const unsigned half = b.scale(0.5);
+                            b.value = sigma;
+                            b.apply("log");
+                            b.combine("Sub", half, b.value);
+                            b.reduce(last);
+                            return std::move(b.steps);
+                          },
+                          {}});
+  return measures;
 }

@@ -17,11 +17,12 @@
 
 namespace lowtide::penalty {
 
-enum Operation { Square, Sum, Mean, Absolute, Norm, Times, Minus, Product, Bound, Root, NumCounts };
+enum Operation { Square, Sum, Mean, Absolute, Norm, Times, Minus, Product, Bound, Root, Part, NumCounts };
 /// How often the notes name each.
 using Counts = std::array<int, NumCounts>;
 
-/// What is measured at a time: a parameter, two of them, or all, joined.
+/// What is measured at a time: a parameter, two of them, or all, joined. `leaves` have dimensions alone: values are
+/// read when they are measured, for those of all parameters take more memory than the largest of them.
 struct Item {
   llvm::SmallVector<const ::onnx::TensorProto *, 2> tensors;
   std::vector<Numbers> leaves;
@@ -42,6 +43,10 @@ std::vector<Measure> findMeasures(llvm::ArrayRef<Item> items, const Counts &coun
 
 /// The root of the squares of all parameters: the length of all, joined.
 std::vector<Measure> findRoots(size_t numParameters);
+
+/// Of means and what makes their deviations (itself, its exponential, that of its half, `softplus`): the divergence of
+/// normal distributions from the standard one, whose operations programs write in many ways.
+std::vector<Measure> findDivergences();
 
 } // namespace lowtide::penalty
 

@@ -36,9 +36,23 @@ struct Fit {
 };
 } // namespace
 
-/// What the steps give of the item; nullopt: they do not fit it.
-static std::optional<double> measure(const Item &item, ArrayRef<Step> steps) {
-  std::vector<Numbers> values = item.leaves;
+/// The values of an item; empty: they cannot be read. `isElsewhere`: others.
+static std::vector<Numbers> read(const UnfoldingGraph &graph, const Item &item, bool isElsewhere) {
+  std::vector<Numbers> leaves = item.leaves;
+  for (auto [i, tensor] : enumerate(item.tensors)) {
+    const std::vector<float> values = valuesOf(graph, *tensor);
+    if (values.empty())
+      return {};
+    llvm::append_range(leaves[item.isJoined ? 0 : i].values, values);
+  }
+  for (Numbers &leaf : leaves)
+    for (size_t i = 0; isElsewhere && i != leaf.values.size(); ++i)
+      leaf.values[i] += 0.1 + 0.01 * double(i % 7) - 0.03 * double(i % 3);
+  return leaves;
+}
+
+/// What the steps give of an item's values; nullopt: they do not fit them.
+static std::optional<double> measure(std::vector<Numbers> values, ArrayRef<Step> steps) {
   for (const Step &step : steps) {
     std::optional<Numbers> result;
     if (StringRef(step.op) == "EyeLike") {
@@ -53,15 +67,18 @@ static std::optional<double> measure(const Item &item, ArrayRef<Step> steps) {
       return std::nullopt;
     values.push_back(std::move(*result));
   }
+  if (values.empty())
+    return std::nullopt;
   const Numbers &last = values.back();
   return last.values.size() == 1 && std::isfinite(last.values.front()) ? std::optional(last.values.front())
                                                                        : std::nullopt;
 }
 
-static std::optional<double> measureAll(const Measure &each, ArrayRef<Item> items) {
+static std::optional<double> measureAll(const UnfoldingGraph &graph, const Measure &each, ArrayRef<Item> items,
+                                        bool isElsewhere = false) {
   double total = 0;
   for (const Item &item : items) {
-    std::optional<double> value = measure(item, each.make(item));
+    std::optional<double> value = measure(read(graph, item, isElsewhere), each.make(item));
     if (!value)
       return std::nullopt;
     total += *value;
@@ -102,7 +119,8 @@ namespace {
 /// Looks for what has the number.
 class Penalties {
 public:
-  Penalties(double goal, Counts counts, int divisor) : goal(goal), counts(counts), divisor(divisor) {}
+  Penalties(const UnfoldingGraph &graph, double goal, Counts counts, int divisor)
+      : graph(graph), goal(goal), counts(counts), divisor(divisor) {}
 
   /// One measure of all items, with one factor.
   void tryOne(ArrayRef<Item> items, std::vector<Measure> measures);
@@ -118,6 +136,7 @@ private:
   bool computesSame(const Fit &fit) const;
   void found(Fit fit);
 
+  const UnfoldingGraph &graph;
   double goal;
   Counts counts;
   int divisor; ///< of the number: how many were stacked for their mean
@@ -136,16 +155,10 @@ bool Penalties::matches(Counts operations, size_t numItems, int factors) const {
 
 /// Whether the fit gives what the best one gives, on other values as well.
 bool Penalties::computesSame(const Fit &fit) const {
-  auto elsewhere = [](const Fit &of) {
+  auto elsewhere = [&](const Fit &of) {
     double total = 0;
-    for (auto [term, factor] : zip(of.terms, of.factors)) {
-      std::vector<Item> items(term.items.begin(), term.items.end());
-      for (Item &item : items)
-        for (Numbers &leaf : item.leaves)
-          for (auto [i, x] : enumerate(leaf.values))
-            x += 0.1 + 0.01 * double(i % 7) - 0.03 * double(i % 3);
-      total += factor * measureAll(*term.measure, items).value_or(NAN);
-    }
+    for (auto [term, factor] : zip(of.terms, of.factors))
+      total += factor * measureAll(graph, *term.measure, term.items, true).value_or(NAN);
     return total;
   };
   return isEvaluated(elsewhere(fit), elsewhere(*best));
@@ -165,13 +178,13 @@ void Penalties::tryOne(ArrayRef<Item> items, std::vector<Measure> measures) {
   for (const Measure &each : kept.back()) {
     if (!matches(each.operations, items.size(), 0))
       continue;
-    const std::optional<double> total = measureAll(each, items);
+    const std::optional<double> total = measureAll(graph, each, items);
     if (!total || *total == 0)
       continue;
     const bool hasFactor = matches(each.operations, items.size(), 1);
     int64_t elements = 0;
     for (const Item &item : items)
-      elements += int64_t(item.leaves.front().values.size());
+      elements += sizeOf(item.leaves.front().dims);
     // Perhaps divided by how many numbers there are.
     for (int64_t by : {int64_t(divisor), hasFactor && items.size() > 1 ? elements : int64_t(divisor)}) {
       auto [factor, digits] = asWritten(goal * double(by) / *total);
@@ -185,7 +198,7 @@ void Penalties::tryTwo(ArrayRef<Item> items) {
   kept.push_back(findMeasures(items, counts));
   const std::vector<Measure> &measures = kept.back();
   auto add = [&](const Measure &one, ArrayRef<Item> first, const Measure &other, ArrayRef<Item> second) {
-    const std::optional<double> a = measureAll(one, first), b = measureAll(other, second);
+    const std::optional<double> a = measureAll(graph, one, first), b = measureAll(graph, other, second);
     if (!a || !b || *a == 0 || *b == 0)
       return;
     for (auto [factor, rest] : findFactors(goal, *a, *b))
@@ -215,12 +228,11 @@ void Penalties::tryTwo(ArrayRef<Item> items) {
 // Items, and nodes
 //===----------------------------------------------------------------------===//
 
-static Item makeItem(const UnfoldingGraph &graph, ArrayRef<const TensorProto *> tensors) {
+static Item makeItem(ArrayRef<const TensorProto *> tensors) {
   Item item;
   for (const TensorProto *tensor : tensors) {
-    const std::vector<float> values = valuesOf(graph, *tensor);
     item.tensors.push_back(tensor);
-    item.leaves.push_back({{values.begin(), values.end()}, {tensor->dims().begin(), tensor->dims().end()}});
+    item.leaves.push_back({{}, {tensor->dims().begin(), tensor->dims().end()}});
   }
   return item;
 }
@@ -229,17 +241,17 @@ static Item makeItem(const UnfoldingGraph &graph, ArrayRef<const TensorProto *> 
 static Item join(ArrayRef<Item> items) {
   Item joined;
   joined.isJoined = true;
-  joined.leaves.emplace_back();
+  int64_t elements = 0;
   for (const Item &item : items) {
     joined.tensors.append(item.tensors);
-    llvm::append_range(joined.leaves.front().values, item.leaves.front().values);
+    elements += sizeOf(item.leaves.front().dims);
   }
-  joined.leaves.front().dims = {int64_t(joined.leaves.front().values.size())};
+  joined.leaves.push_back({{}, {elements}});
   return joined;
 }
 
 /// Each parameter with the one of its name in the other module, or the two that there are; empty: they are no pairs.
-static std::vector<Item> pair(const UnfoldingGraph &graph, ArrayRef<const TensorProto *> tensors) {
+static std::vector<Item> pair(ArrayRef<const TensorProto *> tensors) {
   std::vector<Item> pairs;
   SmallVector<bool> isTaken(tensors.size(), false);
   for (size_t i = 0; i != tensors.size(); ++i) {
@@ -258,9 +270,36 @@ static std::vector<Item> pair(const UnfoldingGraph &graph, ArrayRef<const Tensor
     if (!other)
       return {};
     isTaken[i] = isTaken[other] = true;
-    pairs.push_back(makeItem(graph, {tensors[i], tensors[other]}));
+    pairs.push_back(makeItem({tensors[i], tensors[other]}));
   }
   return pairs;
+}
+
+/// Each mean with what makes its deviation, as their names tell; empty: not all are so.
+static std::vector<Item> pairMeans(ArrayRef<const TensorProto *> tensors) {
+  auto isDeviation = [](const TensorProto *tensor) {
+    const StringRef leaf = leafOf(tensor->name());
+    return any_of(ArrayRef<StringRef>{"rho", "var", "sigma", "std", "scale"},
+                  [&](StringRef word) { return leaf.contains(word); });
+  };
+  std::vector<Item> pairs;
+  for (const TensorProto *mean : tensors) {
+    if (isDeviation(mean))
+      continue;
+    const TensorProto *found = nullptr;
+    for (const TensorProto *other : tensors)
+      if (isDeviation(other) && moduleOf(other->name()) == moduleOf(mean->name()) &&
+          ArrayRef(other->dims().data(), size_t(other->dims_size())) ==
+              ArrayRef(mean->dims().data(), size_t(mean->dims_size()))) {
+        if (found)
+          return {};
+        found = other;
+      }
+    if (!found)
+      return {};
+    pairs.push_back(makeItem({mean, found}));
+  }
+  return 2 * pairs.size() == tensors.size() ? pairs : std::vector<Item>();
 }
 
 static std::string addNodes(UnfoldingGraph &graph, const Item &item, ArrayRef<Step> steps) {
@@ -303,20 +342,34 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
   auto has = [&](StringRef name) {
     return any_of(evaluated.foldedFrom, [&](StringRef from) { return operationName(from) == name; });
   };
-  if (held.size() != 1 || held.front() == 0 || !counts || has("detach"))
+  const bool hasLogarithms = has("log") && (has("pow") || has("square") || has("mul"));
+  if (held.size() != 1 || held.front() == 0 || (!counts && !hasLogarithms) || has("detach"))
     return false;
   SmallVector<const TensorProto *> tensors;
   for (const SignatureEntry *entry : evaluated.parameters) {
     tensors.push_back(findElements(graph, *entry, moved));
-    if (!tensors.back() || valuesOf(graph, *tensors.back()).empty() || tensors.back()->dims_size() > 4)
+    if (!tensors.back() || tensors.back()->data_type() != TensorProto::FLOAT || tensors.back()->dims_size() > 4)
       return false;
   }
+  if (!counts) {
+    const std::vector<Item> pairs = pairMeans(tensors);
+    Counts factors = {};
+    factors[Times] = 1;
+    Penalties divergences(graph, held.front(), factors, 1);
+    if (!pairs.empty())
+      divergences.tryOne(pairs, findDivergences());
+    if (!divergences.best || !divergences.isOnly)
+      return false;
+    write(graph, *evaluated.tensor, *divergences.best);
+    return true;
+  }
+  (*counts)[Part] = int(count_if(evaluated.foldedFrom, [](StringRef from) { return operationName(from) == "slice"; }));
   // Matrices in front.
   sortStably(tensors,
              [](const TensorProto *a, const TensorProto *b) { return (a->dims_size() > 1) > (b->dims_size() > 1); });
   std::vector<Item> items;
   for (const TensorProto *tensor : tensors)
-    items.push_back(makeItem(graph, {tensor}));
+    items.push_back(makeItem({tensor}));
   // One for each, in one tensor, of which the sum or mean is taken.
   int divisor = 1;
   if (has("stack") && (*counts)[Sum] + (*counts)[Mean] > 0) {
@@ -324,7 +377,7 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
     --(*counts)[isMean ? Mean : Sum];
     divisor = isMean ? int(items.size()) : 1;
   }
-  Penalties penalties(held.front(), *counts, divisor);
+  Penalties penalties(graph, held.front(), *counts, divisor);
   std::vector<Item> joined, pairs;
   if (has("cat")) {
     joined.push_back(join(items));
@@ -335,7 +388,7 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
   } else {
     penalties.tryOne(items, findMeasures(items, *counts));
     if (items.size() % 2 == 0) {
-      pairs = pair(graph, tensors);
+      pairs = pair(tensors);
       if (!pairs.empty())
         penalties.tryOne(pairs, findMeasures(pairs, *counts));
     }

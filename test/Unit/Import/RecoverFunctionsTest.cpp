@@ -130,7 +130,8 @@ TEST(RecoverFunctions, PenaltiesOfSeveralParametersAreComputed) {
 
 TEST(RecoverFunctions, PenaltiesOfOtherKindsAreComputed) {
   // Lengths of rows less one; a length times the root of its numbers; |x|³; the root of all squares; the mean of all;
-  // products of different rows, as they are; of two factors; a · bᵀ; a loss; 1 − cosines of rows.
+  // products of different rows, as they are; of two factors; a · bᵀ; a loss; differences of neighbours; 1 − cosines of
+  // rows.
   for (const auto &[number, sources] : std::vector<std::pair<const char *, const char *>>{
            {"1.426951", "'linalg_vector_norm', 'linalg_vector_norm_1', 'sub', 'sub_1', 'pow_1', 'pow_2', 'sum_1', "
                         "'sum_2', 'mul'"},
@@ -142,12 +143,42 @@ TEST(RecoverFunctions, PenaltiesOfOtherKindsAreComputed) {
            {"1.7095", "'pow_1', 'sum_1', 'abs_1', 'sum_2', 'mul', 'mul_1'"},
            {"21.0325", "'matmul', 'pow_1', 'sum_1'"},
            {"11.15625", "'mse_loss'"},
+           {"2.9025", "'slice_1', 'slice_2', 'slice_3', 'slice_4', 'sub', 'sub_1', 'pow_1', 'pow_2', 'sum_1', 'sum_2', "
+                      "'mul'"},
            {"0.0014868083", "'linalg_vector_norm', 'linalg_vector_norm_1', 'clamp_min', 'clamp_min_1', 'div', 'div_1', "
                             "'mul', 'sum_1', 'rsub', 'mean'"}}) {
     Classified result = makePenalty(number, sources);
     EXPECT_EQ(result.messages, "") << sources;
     EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("n.w", "o.w"));
   }
+}
+
+TEST(RecoverFunctions, DivergencesOfDrawnWeightsAreComputed) {
+  // Of means and log-deviations, what `softplus` makes deviations of, and log-variances.
+  auto make = [](const std::string &number, const std::string &name) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4] x) => (float[4] y)
+      <float[4] "m.mu" = {1, -0.5, 0.75, 2}, float[4] "m.)" +
+                                  name + R"(" = {-1, -2, -0.5, 0.25}, float mul_3 = {)" + number + R"(}> {
+        a = Mul(x, "m.)" + name + R"(")
+        b = Add(a, "m.mu")
+        y = Add(b, mul_3)
+      })");
+    setSignature(model, {"m.mu", "m." + name});
+    setFoldedFrom(model, "mul_3",
+                  "['m.mu', 'm." + name +
+                      "', 'add', 'exp', 'log', 'mul_1', 'mul_2', 'pow_1', 'sub', 'sum_1', 'val_1']");
+    return classify(model);
+  };
+  for (const char *number : {"0.052413758", "0.0055793052", "0.037281354"}) {
+    Classified result = make(number, "rho");
+    EXPECT_EQ(result.messages, "") << number;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("m.mu", "m.rho"));
+  }
+  // Of a name that is no deviation's, and of another number.
+  EXPECT_THAT(make("0.052413758", "w").messages, HasSubstr("is in the file twice"));
+  EXPECT_THAT(make("0.0271828", "rho").messages, HasSubstr("is in the file twice"));
 }
 
 TEST(RecoverFunctions, NumbersThatSeveralPenaltiesMayGiveAreRefused) {

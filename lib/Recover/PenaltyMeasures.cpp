@@ -364,3 +364,21 @@ std::vector<Measure> penalty::findDivergences() {
                           {}});
   return measures;
 }
+
+std::vector<Measure> penalty::findEntropies() {
+  std::vector<Measure> measures;
+  for (bool isMean : {false, true})
+    measures.push_back({[=](const Item &item) {
+                          Builder b(item);
+                          const SmallVector<int64_t> last{int64_t(b.dims.size()) - 1};
+                          const unsigned chance = b.add({Step::Normalize, "Softmax", {0}, last});
+                          const unsigned logarithm = b.add({Step::Normalize, "LogSoftmax", {0}, last});
+                          b.combine("Mul", chance, logarithm);
+                          b.reduce("ReduceSum", last);
+                          if (!b.dims.empty())
+                            b.reduce(isMean ? "ReduceMean" : "ReduceSum");
+                          return std::move(b.steps);
+                        },
+                        {}});
+  return measures;
+}

@@ -47,6 +47,8 @@ std::vector<Measure> findRoots(size_t numParameters);
 /// Of means and what makes their deviations (itself, its exponential, that of its half, `softplus`): the divergence of
 /// normal distributions from the standard one, whose operations programs write in many ways.
 std::vector<Measure> findDivergences();
+/// Of what makes distributions over the last dimension: how much they tell.
+std::vector<Measure> findEntropies();
 
 } // namespace lowtide::penalty
 

@@ -41,6 +41,19 @@ bool lowtide::unfoldCopy(UnfoldingGraph &graph, const Evaluated &evaluated) {
   return true;
 }
 
+/// Gives parameters back of which the file holds all numbers of a softmax, one by one, and something else as well, as a
+/// distribution's entropy.
+static void unfoldMixtures(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
+  MapVector<const SignatureEntry *, SmallVector<const Evaluated *>> parts;
+  for (const Evaluated &evaluated : images)
+    if (!graph.isRemoved(evaluated.tensor->name()) && evaluated.parameters.size() == 1 &&
+        !graph.find(evaluated.parameters.front()->target) && takesPart(evaluated.tensor->name()))
+      parts[evaluated.parameters.front()].push_back(&evaluated);
+  for (const auto &[entry, all] : parts)
+    if (all.size() > 1)
+      unfoldMixture(graph, all);
+}
+
 void lowtide::recoverAllFunctions(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
   auto isHeld = [&](const Evaluated &evaluated) {
     return any_of(evaluated.parameters, [&](const SignatureEntry *entry) { return graph.find(entry->target); });
@@ -50,6 +63,7 @@ void lowtide::recoverAllFunctions(UnfoldingGraph &graph, ArrayRef<Evaluated> ima
     if (isMoved(evaluated))
       moved.push_back(&evaluated);
   llvm::erase_if(moved, [&](const Evaluated *evaluated) { return unfoldPiece(graph, *evaluated); });
+  unfoldMixtures(graph, images);
   // Two functions of a parameter that is gone: the first that can be inverted gives it back.
   for (const Evaluated &evaluated : images)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()) && !isHeld(evaluated) &&

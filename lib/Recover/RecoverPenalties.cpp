@@ -342,7 +342,8 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
   auto has = [&](StringRef name) {
     return any_of(evaluated.foldedFrom, [&](StringRef from) { return operationName(from) == name; });
   };
-  const bool hasLogarithms = has("log") && (has("pow") || has("square") || has("mul"));
+  const bool hasLogarithms =
+      (has("log") && (has("pow") || has("square") || has("mul"))) || (has("log_softmax") && has("mul"));
   if (held.size() != 1 || held.front() == 0 || (!counts && !hasLogarithms) || has("detach"))
     return false;
   SmallVector<const TensorProto *> tensors;
@@ -352,15 +353,21 @@ bool lowtide::unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, A
       return false;
   }
   if (!counts) {
-    const std::vector<Item> pairs = pairMeans(tensors);
+    std::vector<Item> special;
+    const bool isEntropy = has("softmax") || has("log_softmax");
+    if (isEntropy)
+      for (const TensorProto *tensor : tensors)
+        special.push_back(makeItem({tensor}));
+    else
+      special = pairMeans(tensors);
     Counts factors = {};
     factors[Times] = 1;
-    Penalties divergences(graph, held.front(), factors, 1);
-    if (!pairs.empty())
-      divergences.tryOne(pairs, findDivergences());
-    if (!divergences.best || !divergences.isOnly)
+    Penalties penalties(graph, held.front(), factors, 1);
+    if (!special.empty() && all_of(tensors, [](const TensorProto *tensor) { return tensor->dims_size() > 0; }))
+      penalties.tryOne(special, isEntropy ? findEntropies() : findDivergences());
+    if (!penalties.best || !penalties.isOnly)
       return false;
-    write(graph, *evaluated.tensor, *divergences.best);
+    write(graph, *evaluated.tensor, *penalties.best);
     return true;
   }
   (*counts)[Part] = int(count_if(evaluated.foldedFrom, [](StringRef from) { return operationName(from) == "slice"; }));

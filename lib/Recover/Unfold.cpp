@@ -478,7 +478,7 @@ static const UnfoldingRule lastRules[] = {
      "`sigmoid(gate)`, `w ** 3`), a sum, mean or length of it along dimensions (`Σ e²` of a codebook, `w / \\|w\\|`), "
      "or a penalty on parameters in the loss (sums or means of squares, sizes and lengths, of each, of rows, of all "
      "joined, of the difference of two or of neighbours, of `w·wᵀ − 1`; cosines of two; the divergence of drawn "
-     "weights from a standard normal distribution; with one factor, or one for each of two terms), "
+     "weights from a standard normal distribution; entropies; with one factor, or one for each of two terms), "
      "or what up to 8 operations make of parameters that are there (`w · log w`, `w @ w @ w`, a cell's weights times "
      "its learned first state, or times a first token, one of 32 rows at either end of its table)",
      "nodes that take it, or compute it; numbers from the values: of several penalties that fit, the one with the "

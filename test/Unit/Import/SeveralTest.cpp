@@ -156,6 +156,31 @@ TEST(Several, NumbersOfASoftmaxAreOneParameter) {
               ElementsAre(FloatNear(-1.609438f, 1e-5f), FloatNear(-0.693147f, 1e-5f), FloatNear(-1.203973f, 1e-5f)));
 }
 
+TEST(Several, AnEntropyIsComputedOfWhatASoftmaxGaveBack) {
+  auto make = [](float entropy) {
+    ModelProto model = makeMixture("0.3", "['softmax', 'val_0', 'w']");
+    ::onnx::GraphProto &graph = *model.mutable_graph();
+    ::onnx::TensorProto &number = *graph.add_initializer();
+    number.set_name("mul_4");
+    number.set_data_type(::onnx::TensorProto::FLOAT);
+    number.add_float_data(entropy);
+    graph.mutable_node(2)->set_output(0, "c");
+    ::onnx::NodeProto &node = *graph.add_node();
+    node.set_op_type("Add");
+    node.add_input("c");
+    node.add_input("mul_4");
+    node.add_output("y");
+    setFoldedFrom(model, "mul_4", "['log', 'mul_3', 'softmax', 'sum_1', 'val_6', 'w']");
+    return classify(model);
+  };
+  Classified result = make(-0.10296530f); // a tenth of it
+  EXPECT_THAT(result.messages, testing::Not(HasSubstr("error")));
+  EXPECT_THAT(result.messages, testing::Not(HasSubstr("is in the file twice")));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.replaced, testing::Contains(testing::Key("mul_4")));
+  EXPECT_THAT(make(-0.1234567f).messages, HasSubstr("is in the file twice"));
+}
+
 TEST(Several, NumbersThatAreNoWholeSoftmaxAreRefused) {
   EXPECT_THAT(classify(makeMixture("0.25", "['softmax', 'val_0', 'w']")).messages, HasSubstr("is in the file twice"));
   EXPECT_THAT(classify(makeMixture("0.3", "['add', 'div', 'relu', 'sum_1', 'val_0', 'w']")).messages,

@@ -41,6 +41,8 @@ public:
 
   /// Whether nodes compute the image from now on.
   bool unfold(const TensorProto &image);
+  /// The same of all parameters of a program, or several, as one vector: what a penalty measures.
+  bool unfoldJoined(const TensorProto &image);
   /// Images of `tensor` are looked for, too, under this name.
   void add(const std::string &name, const TensorProto &tensor) {
     if (tensor.data_type() == TensorProto::FLOAT)
@@ -265,11 +267,45 @@ bool Images::unfold(const TensorProto &image) {
   return !readers.empty();
 }
 
+bool Images::unfoldJoined(const TensorProto &image) {
+  ArrayRef<float> values = valuesOnce(image);
+  if (image.dims_size() != 1 || values.empty())
+    return false;
+  std::vector<const Named *> parts;
+  for (size_t at = 0; at != values.size();) {
+    // The longest that fits: a vector of equal numbers may begin a matrix, too.
+    const Named *found = nullptr;
+    for (const auto &[elements, parameters] : named)
+      for (const Named &parameter : parameters) {
+        if (size_t(elements) > values.size() - at || elements == 0 || is_contained(parts, &parameter))
+          continue;
+        ArrayRef<float> of = valuesOnce(*parameter.tensor);
+        if (of == values.slice(at, size_t(elements)) && (!found || elementsOf(*found->tensor) < elements))
+          found = &parameter;
+      }
+    if (!found)
+      return false;
+    parts.push_back(found);
+    at += size_t(elementsOf(*found->tensor));
+  }
+  if (parts.size() < 2 || none_of(parts, [&](const Named *part) { return differ(valuesOnce(*part->tensor)); }))
+    return false;
+  SmallVector<std::string> flat;
+  for (const Named *part : parts) {
+    graph.setModule(moduleOf(part->name));
+    flat.push_back(graph.addNode("Reshape", {part->name, graph.addIntegers({1}, {-1})}));
+  }
+  graph.addNode("Concat", flat, image.name());
+  graph.setAttribute("axis", int64_t(0));
+  graph.remove(image);
+  return true;
+}
+
 void lowtide::recoverFunctions(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
                                ArrayRef<const TensorProto *> parameters) {
   Images images(graph, proto, parameters);
   for (const TensorProto *image : evaluated)
     // What is no image may be a parameter itself, of which there are images.
-    if (!images.unfold(*image))
+    if (!images.unfold(*image) && !images.unfoldJoined(*image))
       images.add(image->name(), *image);
 }

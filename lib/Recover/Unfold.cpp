@@ -497,7 +497,8 @@ static const UnfoldingRule lastRules[] = {
     {recoverNamedFunctions, Files::WithoutNotes,
      "a function (`sqrt`, `exp`, `softmax`, `c − x`, a factor …) of a parameter that the file holds as well, or its "
      "lengths, sums, sums of sizes or squares along dimensions (what `F.normalize(w)` divides by); a difference, sum, "
-     "product or quotient of two; of a single number, only `1 − x` or what is reduced to it, read in the parameter's "
+     "product or quotient of two, several as one vector; of a single number, only `1 − x` or what is reduced to it, "
+     "read in the parameter's "
      "own "
      "module; by cleaners, a number with the name of a function's result (`/Exp_output_0`)",
      "nodes that compute it, for each reader from the parameter of its module; the function is known by the numbers; "

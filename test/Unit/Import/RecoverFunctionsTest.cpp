@@ -379,6 +379,29 @@ TEST(RecoverFunctions, WhatTwoParametersMakeIsComputedWithoutNotes) {
   EXPECT_THAT(make("0.5, 1.75, 1, 5.5").replaced, testing::IsEmpty());
 }
 
+TEST(RecoverFunctions, ParametersThatAreJoinedAreTheirOwnWithoutNotes) {
+  // `torch.cat([p.flatten() for p in …])`, as the old exporter evaluates it.
+  auto make = [](const std::string &values) {
+    return classify(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[3,2] x) => (float[3,2] y)
+      <float[2,2] "a.weight" = {1, 2, 3, 4}, float[2] "a.bias" = {0, 0}, float[6] "onnx::Abs_9" = {)" +
+                               values + R"(}> {
+        h = MatMul(x, "a.weight")
+        i = Add(h, "a.bias")
+        b = Abs("onnx::Abs_9")
+        s = ReduceSum(b)
+        y = Add(i, s)
+      })"));
+  };
+  for (const char *values : {"1, 2, 3, 4, 0, 0", "0, 0, 1, 2, 3, 4"}) {
+    Classified result = make(values);
+    EXPECT_EQ(result.messages, "") << values;
+    EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("a.weight", "a.bias"));
+  }
+  EXPECT_THAT(make("1, 2, 3, 5, 0, 0").replaced, testing::IsEmpty());
+}
+
 TEST(Unfold, MovedElementsOfALivingParameterAreTakenFromIt) {
   // `x @ w + (x * w[…])`: what is evaluated holds elements of `w` in other places, some of them twice.
   auto make = [](const std::string &name, const std::string &values, const std::string &weights = "1, 2, 3, 4") {

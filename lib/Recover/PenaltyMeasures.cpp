@@ -339,20 +339,22 @@ std::vector<Measure> penalty::findRoots(size_t numParameters) {
 }
 
 std::vector<Measure> penalty::findDivergences() {
+  // The number that a parameter is multiplied with, and the function that makes a deviation of that; null: itself.
+  static constexpr std::pair<double, const char *> deviations[] = {
+      {1, "exp"}, {1, "softplus"}, {0.5, "exp"}, {1, nullptr}};
   std::vector<Measure> measures;
-  for (const char *deviation : {"exp", "softplus", "", "half"})
+  for (auto [factor, function] : deviations)
     for (const char *last : {"ReduceSum", "ReduceMean"})
-      measures.push_back({[=](const Item &item) {
-                            const StringRef how = deviation;
+      measures.push_back({[factor = factor, function = function, last](const Item &item) {
                             Builder b(item);
                             b.value = 1;
-                            if (how == "half")
-                              b.scale(0.5);
-                            if (!how.empty())
-                              b.apply(how == "half" ? "exp" : deviation);
+                            if (factor != 1)
+                              b.scale(factor);
+                            if (function)
+                              b.apply(function);
                             const unsigned sigma = b.value, square = b.combine("Mul", sigma, sigma);
-                            const unsigned mean = b.combine("Mul", 0, 0), both = b.combine("Add", square, mean);
-                            b.value = both;
+                            const unsigned mean = b.combine("Mul", 0, 0);
+                            b.combine("Add", square, mean);
                             b.subtract(1);
                             const unsigned half = b.scale(0.5);
                             b.value = sigma;

@@ -3,9 +3,8 @@
 // A recurrence that an exporter wrote out step after step becomes an `nn.scan` again, as recurrent operators of ONNX
 // are: it compiles in a time that does not grow with its steps, and the plan chooses which states it keeps.
 //
-//   1. What steps read slice by slice is brought to [steps, …]; views of it, and products with fixed weights that no
-//   step
-//      waits for, are computed for all steps before the loop.
+//   1. What steps read slice by slice is brought to [steps, …]. Views of it, products with fixed weights that no step
+//      waits for, with what they read, and random numbers are computed for all steps before the loop.
 //   2. The round is one step. What others read of all steps is collected in rows.
 //   3. Where the results of all steps are put one after another, the rows take their place.
 //
@@ -50,14 +49,14 @@ private:
   ArrayRef<int64_t> getShape(ColumnResult result) const {
     return cast<RankedTensorType>(getColumn(result.first).ops.front()->getResult(result.second).getType()).getShape();
   }
-  Value findSequence(unsigned column, unsigned number);
+  Value findSequence(unsigned column, unsigned number, bool forRows = false);
   Value turn(Value value, int64_t dim);
   void replaceTurned();
   Value cutSequence(unsigned column, unsigned number);
   Value listSequence(unsigned column, unsigned number);
-  Value makeSequence(unsigned column, unsigned number);
+  Value makeSequence(unsigned column, unsigned number, bool forRows);
   bool isDrawn(unsigned column) const;
-  Value drawSequence(unsigned column);
+  Value mapSequence(unsigned column);
   void collect(unsigned column);
   void writeBody();
   Value getSeen(OpBuilder &body, unsigned column, unsigned number);
@@ -247,34 +246,39 @@ bool Loop::isDrawn(unsigned column) const {
          });
 }
 
-/// What a drawn column is in all steps: one op draws for all of them.
-Value Loop::drawSequence(unsigned column) {
+/// What a column that depends on no step is in all steps, element by element: one op draws or computes for all of them.
+/// Nothing where one of its operands is in no such sequence.
+Value Loop::mapSequence(unsigned column) {
   const StepColumn &own = getColumn(column);
   Operation *op = own.ops.front();
   const auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  if (isa<ReshapeOp>(op))
-    return nn::reshape(at(findSequence(column, 0)), prefixed(count, type.getShape()));
+  const SmallVector<int64_t> shape = prefixed(count, type.getShape());
   SmallVector<Value> operands;
   for (auto [j, operand] : llvm::enumerate(own.operands)) {
-    if (isa<RandomUniformOp>(op))
-      operands.push_back(operand.value);
-    else if (operand.kind == Kind::Fixed)
-      operands.push_back(nn::broadcast(at(operand.value), prefixed(count, type.getShape()),
-                                       llvm::to_vector(llvm::seq<int64_t>(1, type.getRank() + 1))));
-    else
-      operands.push_back(findSequence(column, unsigned(j)));
+    Value all = operand.value;
+    if (operand.kind == Kind::Fixed && !isa<RandomUniformOp>(op))
+      all = nn::broadcast(at(all), shape, llvm::to_vector(llvm::seq<int64_t>(1, type.getRank() + 1)));
+    else if (operand.kind != Kind::Fixed)
+      all = findSequence(column, unsigned(j), /*forRows=*/true);
+    if (!all)
+      return {};
+    if (operand.kind == Kind::Listed && cast<RankedTensorType>(all.getType()).getRank() == 1)
+      all = nn::broadcast(at(all), shape, {0});
+    operands.push_back(all);
   }
+  if (isa<ReshapeOp>(op))
+    return nn::reshape(at(operands.front()), shape);
   Operation *whole = builder.clone(*op);
   whole->setOperands(operands);
-  whole->getResult(0).setType(type.clone(prefixed(count, type.getShape())));
+  whole->getResult(0).setType(type.clone(shape));
   if (auto draw = dyn_cast<RandomUniformOp>(whole); draw && draw.getBatchDim() >= 0)
     draw.setBatchDim(draw.getBatchDim() + 1);
   return whole->getResult(0);
 }
 
 /// What operand `number` of a column is in all steps, where no step has to wait for it: views of slices, what takes
-/// their rows one by one, and random numbers.
-Value Loop::makeSequence(unsigned column, unsigned number) {
+/// their rows one by one, random numbers, and, `forRows` that are taken so, what is computed of them by elements.
+Value Loop::makeSequence(unsigned column, unsigned number, bool forRows) {
   const StepOperand &operand = getColumn(column).operands[number];
   if (operand.kind == Kind::Slice)
     return cutSequence(column, number);
@@ -283,10 +287,11 @@ Value Loop::makeSequence(unsigned column, unsigned number) {
   const StepColumn &maker = getColumn(operand.column);
   Operation *op = maker.ops.front();
   const auto type = cast<RankedTensorType>(op->getResult(operand.result).getType());
-  if (isDrawn(operand.column))
-    return drawSequence(operand.column);
+  if (isDrawn(operand.column) ||
+      (forRows && op->hasTrait<OpTrait::Elementwise>() && isPure(op) && op->getNumResults() == 1))
+    return mapSequence(operand.column);
   if (isa<ReshapeOp>(op)) {
-    Value source = findSequence(operand.column, 0);
+    Value source = findSequence(operand.column, 0, forRows);
     return source ? nn::reshape(at(source), prefixed(count, type.getShape())).get() : Value();
   }
   // One product, or one lookup, of the rows of all steps.
@@ -303,7 +308,7 @@ Value Loop::makeSequence(unsigned column, unsigned number) {
     return shape;
   };
   const auto part = cast<RankedTensorType>(op->getOperand(*ofRows).getType());
-  Value source = part.getRank() ? findSequence(operand.column, *ofRows) : Value();
+  Value source = part.getRank() ? findSequence(operand.column, *ofRows, /*forRows=*/true) : Value();
   if (!source)
     return {};
   Value all = nn::reshape(at(source), rowsOf(part));
@@ -313,7 +318,7 @@ Value Loop::makeSequence(unsigned column, unsigned number) {
   return nn::reshape(at(whole->getResult(0)), prefixed(count, type.getShape()));
 }
 
-Value Loop::findSequence(unsigned column, unsigned number) {
+Value Loop::findSequence(unsigned column, unsigned number, bool forRows) {
   auto known = sequences.find({column, number});
   if (known != sequences.end())
     return known->second;
@@ -324,7 +329,7 @@ Value Loop::findSequence(unsigned column, unsigned number) {
   const std::pair<Value, Value> ends{reader.ops.front()->getOperand(number), reader.ops.back()->getOperand(number)};
   Value sequence = sequenceOf.lookup(ends);
   if (!sequence)
-    sequence = makeSequence(column, number);
+    sequence = makeSequence(column, number, forRows);
   if (sequence)
     sequences[{column, number}] = sequenceOf[ends] = sequence;
   return sequence;

@@ -1,8 +1,9 @@
-"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--draws] [--listed] [--unlike=STEP].
+"""A recurrence as files have it, step after step: written_out.py <steps> [--backward] [--apart] [--draws] [--listed] [--doubled] [--unlike=STEP].
 
 Samples are 2, features 3, and the state has 4: h = tanh(x_t w + h u). The states of all steps are put one after another. `--backward`: from
 the last slice to the first; `--apart`: slices along the second dimension, where exporters have batches first; `--draws`: each step
-drops half of its state; `--listed`: each step adds a number of its own; `--unlike`: one step reads another matrix.
+drops half of its state; `--listed`: each step adds a number of its own; `--doubled`: each step reads twice its slice; `--unlike`: one step
+reads another matrix.
 """
 
 import argparse
@@ -13,6 +14,7 @@ parser.add_argument("--backward", action="store_true")
 parser.add_argument("--apart", action="store_true")
 parser.add_argument("--draws", action="store_true")
 parser.add_argument("--listed", action="store_true")
+parser.add_argument("--doubled", action="store_true")
 parser.add_argument("--unlike", type=int, default=-1)
 options = parser.parse_args()
 T, dim = options.steps, 1 if options.apart else 0
@@ -29,7 +31,8 @@ for k in range(T):
     start[dim] = T - 1 - k if options.backward else k
     print(f"""  %s{k} = nn.slice %x starts = {start} strides = [1, 1, 1] : tensor<{whole}xf32> -> tensor<{part}xf32>
   %x{k} = nn.reshape %s{k} : tensor<{part}xf32> -> tensor<2x3xf32>
-  %p{k} = nn.dot %x{k}, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  {f"%e{k} = nn.add %x{k}, %x{k} : tensor<2x3xf32>" if options.doubled else ""}
+  %p{k} = nn.dot {f"%e{k}" if options.doubled else f"%x{k}"}, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %q{k} = nn.dot {state}, {"%v" if k == options.unlike else "%u"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>""")
     if options.listed:
         print(f"""  %c{k} = nn.constant dense<{k}.0> : tensor<2x4xf32>

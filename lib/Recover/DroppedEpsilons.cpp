@@ -14,6 +14,7 @@
 #include "lowtide/Recover/Evidence.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -28,17 +29,28 @@ static constexpr float droppedNumber = 1e-8f;
 static constexpr float cosineNumber = 1e-12f;
 
 namespace {
-/// Operands at which zero is no place for an operator.
+/// Operands at which zero is no place for an operator, or for what reads its result after moving elements.
 class SingularOperands {
 public:
   explicit SingularOperands(const GraphProto &graph) {
     for (const NodeProto &node : graph.node())
       if (node.op_type() == "Sqrt" && node.input_size() == 1)
         underRoots.insert(node.input(0));
+    for (const NodeProto &node : reverse(graph.node()))
+      for (const int at : find(node))
+        if (at < node.input_size())
+          read.insert(node.input(at));
   }
 
   SmallVector<int, 2> find(const NodeProto &node) const {
     const StringRef op = node.op_type();
+    if (any_of(node.output(), [&](const std::string &output) { return read.contains(output); })) {
+      if (op == "Concat")
+        return to_vector<2>(seq<int>(0, node.input_size()));
+      // Not "Gather": sums of groups, which their members look up, are not zero.
+      if (is_contained({"Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand"}, op))
+        return {0};
+    }
     if (op == "Div")
       return {1};
     if (op == "Log" || op == "Sqrt" || op == "Reciprocal" || op == "Pow")
@@ -51,6 +63,8 @@ public:
 
 private:
   StringSet<> underRoots;
+  /// Values that are read where zero is no place.
+  StringSet<> read;
 };
 } // namespace
 

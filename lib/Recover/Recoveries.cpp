@@ -318,7 +318,8 @@ static const Recovery operations[] = {
      FindingKind::ReductionsRestored,
      {}},
     {restores<restoreDroppedEpsilons>,
-     "`Log`, `Sqrt`, `Pow`, `Reciprocal`, quotients and roots of products that name a sum which is gone",
+     "`Log`, `Sqrt`, `Pow`, `Reciprocal`, quotients and roots of products that name a sum which is gone, also where "
+     "elements move in between",
      "the addition of 1e-8; of 1e-12 in a root of a product, as `cosine_embedding_loss` has it",
      FindingKind::EpsilonsRestored,
      {}},

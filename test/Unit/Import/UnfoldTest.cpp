@@ -189,6 +189,25 @@ TEST(Unfold, DroppedSmallNumbersAreAddedAgain) {
   EXPECT_EQ(importModel(model("%add_1", "%l, %add_2")).failure, FailureKind::None);
 }
 
+TEST(Unfold, DroppedSmallNumbersAreAddedAgainWhereElementsMove) {
+  // cat([x, x + 1e-10]).log(), as what a ray passes is computed; a logarithm or a sine reads the concatenation.
+  auto make = [](const std::string &reader, const std::string &second) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[4] y) {
+        c = Concat<axis = 0>(x, x)
+        y = )" + reader + R"((c)
+      })");
+    setSignature(model, {});
+    setOrigin(model, 0, "", "%x, " + second);
+    setOrigin(model, 1, "", "%c");
+    return classify(model);
+  };
+  EXPECT_THAT(make("Log", "%add_1").names(InitializerRole::Constant), ElementsAre("add_1_dropped"));
+  EXPECT_THAT(make("Log", "%x").infos, IsEmpty());
+  EXPECT_THAT(make("Sin", "%add_1").infos, IsEmpty());
+}
+
 TEST(Unfold, DroppedReductionsOfLossesComeBack) {
   // cross_entropy(z, t, reduction="none").sum(), of which the exporter thinks that it sums a number.
   auto make = [](const std::string &output) {

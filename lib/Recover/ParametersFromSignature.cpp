@@ -14,6 +14,7 @@
 #include "Classifier.h"
 #include "FoldedNorms.h"
 #include "LostAssignments.h"
+#include "ProgramNames.h"
 #include "StatisticChains.h"
 #include "TiedTables.h"
 #include "Unfold.h"
@@ -35,7 +36,7 @@ public:
   SignatureClassifier(ModelView &file, const Signature &signature, ArrayRef<TensorFacts> facts,
                       const RoleChoices &choices, std::vector<InitializerInfo> &infos)
       : file(file), signature(signature), facts(facts), choices(choices), infos(infos),
-        chains(file.getModel().graph(), signature) {}
+        chains(file.getModel().graph(), signature), programNames(file.getModel().graph(), signature) {}
 
   LogicalResult run();
 
@@ -69,6 +70,7 @@ private:
   const RoleChoices &choices;
   std::vector<InitializerInfo> &infos;
   const StatisticChains chains;
+  const ProgramNames programNames;
   /// Entries that no initializer carries by name or was folded from.
   SmallVector<Entry> missing;
   llvm::DenseSet<Entry> isMissing, claimed;
@@ -178,6 +180,11 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   std::optional<std::string> module = findModulePath(*use.node);
   if (Entry state = findStateOfModule(own, use))
     return state;
+  const StringRef role = operandLeaf(*use.node, use.operand);
+  // A value that was evaluated, where just that is read: what a norm scales, not its weight.
+  if (!fact.foldedFrom.empty() && !signature.findTarget(fact.tensor->name()) && role.empty() &&
+      programNames.find(*use.node, use.operand) == fact.tensor->name())
+    return own;
   SmallVector<Entry> candidates;
   bool ownIsThere = false;
   auto consider = [&](Entry entry) {
@@ -208,9 +215,7 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
         if (readsLost || leafOf(entry->target) == leafOf(own->target))
           consider(entry);
   }
-  // The tensor's own entry is read, unless the operand is known to be another:
-  // batch norm reads `weight` and, of equal value, `running_var`.
-  StringRef role = operandLeaf(*use.node, use.operand);
+  // Its own entry is read, unless the operand is known to be another: a batch norm's `running_var` may equal `weight`.
   if (standsForWeight(use, signature))
     return nullptr;
   if (ownIsThere && (role == leafOf(own->target) ||

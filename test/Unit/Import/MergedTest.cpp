@@ -445,3 +445,23 @@ TEST(Merged, ATieOutlivesAnotherNameForItsParameter) {
   options.renames = {{"permute", "other"}};
   EXPECT_FALSE(classify(model, options).infos[1].viewOf);
 }
+
+TEST(Merged, WhatWasEvaluatedIsNoWeightOfTheNormThatReadsIt) {
+  // A cell's first state is a parameter of zeros, and so is what a layer makes of it; both norms began equal.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] linear_1 = {0, 0, 0, 0}, float[2] "i.weight" = {1, 1}, float[2] "i.bias" = {0, 0}> {
+      layer_norm = LayerNormalization(x, "i.weight", "i.bias")
+      layer_norm_1 = LayerNormalization(linear_1, "i.weight", "i.bias")
+      y = Add(layer_norm, layer_norm_1)
+    })");
+  setSignature(model, {"h0", "fc.weight", "i.weight", "i.bias", "h.weight", "h.bias"});
+  setFoldedFrom(model, "linear_1", "['expand', 'fc.weight', 'h0', 'val_1']");
+  setOrigin(model, 0, "i", "%x, [2], %p_i_weight, %p_i_bias");
+  setOrigin(model, 1, "h", "%linear_1, [2], %p_h_weight, %p_h_bias");
+  setOrigin(model, 2, "", "%layer_norm, %layer_norm_1");
+  Classified result = classify(model);
+  EXPECT_THAT(result.messages, HasSubstr("'linear_1' was folded from several parameters (fc.weight, h0)"));
+  EXPECT_TRUE(result.find("h.weight") && result.find("h.bias")) << result.messages;
+}

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BudgetRefusal.h"
+#include "LastingTensors.h"
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/RefusedBudget.h"
@@ -265,6 +266,13 @@ static bool holdsRest(ModuleOp module, Space space, uint64_t bytes) {
   return lying <= bytes && OffloadRoom{{space, {}}, bytes - lying}.holdsEverything(module);
 }
 
+/// Whether a parameter, or optimizer state, lies in another memory.
+static bool hasArgumentElsewhere(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp step) {
+    return llvm::any_of(step.getArgumentTypes(), [](Type type) { return getSpace(type) != Space::Device; });
+  });
+}
+
 /// Says in which other memories values may wait, if more of one would do: those that are not used, and those that have
 /// no place for everything.
 static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
@@ -280,6 +288,10 @@ static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
   for (Memory &memory : memories)
     if (auto budget = module->getAttrOfType<IntegerAttr>(OffloadRoom::getBudgetAttrName(memory.space)))
       memory.bytes = uint64_t(budget.getInt());
+  const bool usesOther = llvm::any_of(memories, [](const Memory &memory) { return memory.bytes.has_value(); });
+  if (usesOther && listLastingTensors(module).empty() && !hasArgumentElsewhere(module))
+    error.attachNote() << "parameters and optimizer state stay on the device: none that may wait in another memory has "
+                       << formatBytes(leastMovedBytes) << " or more";
   if (llvm::any_of(memories, [&](const Memory &memory) {
         return memory.bytes && holdsRest(module, memory.space, *memory.bytes);
       }))

@@ -56,14 +56,28 @@ def run_limited(line, limits, env=None):
     return done.returncode, done.stderr
 
 
-def least(line, env=None):
-    """KiB of address space from which on a program's libraries are loaded."""
+def least(line, is_enough):
+    """KiB of address space from which on it is enough for how a program ends."""
     low, high = 0, 4 << 20
     while high - low > 1:
         middle = (low + high) // 2
-        ended = run_limited(line, [(resource.RLIMIT_AS, middle << 10)], env)
-        low, high = (low, middle) if ended and ended[0] >= 0 and ended[0] != LOADER else (middle, high)
+        ended = run_limited(line, [(resource.RLIMIT_AS, middle << 10)])
+        low, high = (low, middle) if ended and is_enough(ended[0]) else (middle, high)
     return high
+
+
+def least_loaded(line):
+    """Where a program's libraries are loaded."""
+    return least(line, lambda code: code >= 0 and code != LOADER)
+
+
+def least_started(line):
+    """Where glibc's loader says that a library does not fit: below, the system or the loader itself ends in a signal."""
+    found = least(line, lambda code: code != -signal.SIGSEGV)
+    code = run_limited(line, [(resource.RLIMIT_AS, found << 10)])[0]
+    if code != LOADER:
+        raise Lost(f"the first to end without a signal, in {found} KiB of address space, is no loader: exit {code}")
+    return found
 
 
 class Folders:
@@ -71,6 +85,7 @@ class Folders:
 
     def __init__(self, tools, scratch):
         self.tools, self.scratch = tools, scratch
+        self.started = least_started([tools.binaries / "lowtide-run", "--help"]) << 10
 
     def fresh(self, name):
         path = self.scratch / name.replace(" ", "-")
@@ -82,11 +97,8 @@ class Folders:
         before = sound_ones(path)
         line = [self.tools.binaries / "lowtide-run", self.tools.artifact, f"--data={self.tools.data}", "-q", "--threads=2", *self.tools.go_on(path)]
         ended = run_limited(line, [(kind, value)])
-        # glibc's loader itself dies in the last pages before it would say that a library does not fit.
-        if ended and ended[0] == -signal.SIGSEGV and kind == resource.RLIMIT_AS:
-            above = run_limited(line, [(kind, value + (16 << 10))])
-            ended = above if above and above[0] == LOADER else ended
-        if ended:
+        is_ours = kind != resource.RLIMIT_AS or value >= self.started or ended != (-signal.SIGSEGV, "")
+        if ended and is_ours:
             judge(name, *ended)
         for checkpoint, files in before.items():
             if sound_ones(path).get(checkpoint) != files:
@@ -146,7 +158,7 @@ def cases(folders, steps, moments):
         yield f"compile in {value >> 20} MiB of address space", lambda name, v=value: folders.compiled(name, space, v)
     # Most is missed where the libraries have just been loaded.
     binaries = folders.tools.binaries
-    run, compilation = least([binaries / "lowtide-run", "--help"]), least([binaries / "lowtide", "--help"])
+    run, compilation = least_loaded([binaries / "lowtide-run", "--help"]), least_loaded([binaries / "lowtide", "--help"])
     for kib in evenly(0, 48 << 10, max(steps // 4, 4)):
         yield f"run in {run} + {kib} KiB", lambda name, v=(run + kib) << 10: folders.limited(name, space, v)
         yield f"compile in {compilation} + {kib} KiB", lambda name, v=(compilation + kib) << 10: folders.compiled(name, space, v)

@@ -239,8 +239,9 @@ def clean(path, cleaned, cleaner):
     CLEANERS[cleaner](onnx.load(path), path, cleaned)
 
 
-def apart(function, seconds):
-    """'' or what went wrong in words; `function` runs in a process of its own."""
+def apart(function, seconds, attempts=3):
+    """'' or what went wrong in words; `function` runs in a process of its own, and once more where that is aborted: PyTorch's threads do not
+    all survive a fork."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -260,9 +261,11 @@ def apart(function, seconds):
     with os.fdopen(reading, "rb") as pipe:
         words = pipe.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return f"no file within {seconds} s" if os.WTERMSIG(status) == signal.SIGALRM else f"the process ended by signal {os.WTERMSIG(status)}"
-    return words
+    if not os.WIFSIGNALED(status):
+        return words
+    if os.WTERMSIG(status) == signal.SIGALRM:
+        return f"no file within {seconds} s"
+    return apart(function, seconds, attempts - 1) if attempts > 1 else f"the process ended by signal {os.WTERMSIG(status)}"
 
 
 def say(file, words):

@@ -392,6 +392,16 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
   return false;
 }
 
+/// Whether a line of code calls a function whose name begins so, `adaptive_max_pool2d(`, or spells it for a call,
+/// `f'adaptive_max_pool{d}d'`: a variable of the name is no call.
+static bool callsByName(StringRef code, StringRef name) {
+  for (StringRef rest = code.split(name).second; !rest.empty(); rest = rest.split(name).second)
+    if (StringRef after = rest.ltrim("0123456789{}abcdefghijklmnopqrstuvwxyz_");
+        !after.empty() && is_contained({'(', '\'', '"'}, after.front()))
+      return true;
+  return false;
+}
+
 bool lowtide::isOfMaximumPool(const ::onnx::NodeProto &node) {
   if (findProgramOperator(node) != "aten.amax.default")
     return false;
@@ -401,7 +411,7 @@ bool lowtide::isOfMaximumPool(const ::onnx::NodeProto &node) {
   StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
   StringRef code = trace.rtrim().rsplit('\n').second.split('#').first;
   return (classes.size() > 1 && StringRef(classes[classes.size() - 2]).contains(".AdaptiveMaxPool")) ||
-         code.contains("adaptive_max_pool");
+         callsByName(code, "adaptive_max_pool");
 }
 
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {

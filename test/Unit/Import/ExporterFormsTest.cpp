@@ -129,6 +129,8 @@ TEST(Pools, OfAllPlacesPickOneElement) {
   EXPECT_TRUE(isPool("amax.default", "", "h = getattr(F, f'adaptive_max_pool{d}d')(h, 1)\n"));
   EXPECT_FALSE(isPool("amax.default", "", "h = h.amax(-1)  # as adaptive_max_pool1d, but ties share"));
   EXPECT_FALSE(isPool("amax.default", "", "h = h.amax((-2, -1), keepdim=True)"));
+  EXPECT_FALSE(isPool("amax.default", "", "adaptive_max_pooled = h.amax(-1)"));
+  EXPECT_TRUE(isPool("amax.default", "", "adaptive_max_pool_out = F.adaptive_max_pool1d(h, 1)"));
   EXPECT_FALSE(isPool("amin.default", "", "h = -F.adaptive_max_pool1d(-h, 1)"));
 }
 

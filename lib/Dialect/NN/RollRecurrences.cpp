@@ -219,18 +219,18 @@ Value Loop::listSequence(unsigned column, unsigned number) {
   if (isReversed)
     std::reverse(constants.begin(), constants.end());
   SmallVector<Attribute> numbers;
-  SmallVector<Expr> parts;
   const auto type = cast<RankedTensorType>(constants.front().getType());
-  for (Value constant : constants) {
-    DenseElementsAttr elements;
-    if (matchPattern(constant, m_Constant(&elements)) && elements.isSplat())
+  for (Value constant : constants)
+    if (DenseElementsAttr elements; matchPattern(constant, m_Constant(&elements)) && elements.isSplat())
       numbers.push_back(elements.getSplatValue<Attribute>());
-    parts.push_back(nn::reshape(at(constant), prefixed(1, type.getShape())));
+  if (int64_t(numbers.size()) == count) {
+    const auto list = RankedTensorType::get({count}, type.getElementType());
+    return ConstantOp::create(builder, loc, list, DenseElementsAttr::get(list, numbers));
   }
-  if (int64_t(numbers.size()) < count)
-    return nn::concat(parts, 0);
-  const auto list = RankedTensorType::get({count}, type.getElementType());
-  return ConstantOp::create(builder, loc, list, DenseElementsAttr::get(list, numbers));
+  return nn::concat(
+      llvm::map_to_vector(constants,
+                          [&](Value constant) { return nn::reshape(at(constant), prefixed(1, type.getShape())); }),
+      0);
 }
 
 /// Whether the column is made of random numbers and constants alone, element by element.

@@ -240,8 +240,8 @@ def clean(path, cleaned, cleaner):
 
 
 def apart(function, seconds, attempts=3):
-    """'' or what went wrong in words; `function` runs in a process of its own, and once more where that is aborted: PyTorch's threads do not
-    all survive a fork."""
+    """'' or what went wrong in words; `function` runs in a process of its own, and once more where that is aborted, as PyTorch's exporter
+    is now and then after a fork."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -214,12 +214,6 @@ bool lowtide::unfoldLayerOperand(UnfoldingGraph &graph, const Evaluated &evaluat
   return true;
 }
 
-/// The number at the end of a name, `getitem_1`; 0: none.
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  return name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
-}
-
 bool lowtide::unfoldLayerOperands(UnfoldingGraph &graph, ArrayRef<const Evaluated *> evaluated) {
   struct Part {
     const TensorProto *tensor;
@@ -236,7 +230,9 @@ bool lowtide::unfoldLayerOperands(UnfoldingGraph &graph, ArrayRef<const Evaluate
     parts.push_back({each->tensor, std::move(*layer), std::move(values)});
   }
   // Results of an operation are read in their order.
-  sortStably(parts, [](const Part &a, const Part &b) { return numberOf(a.layer.part) < numberOf(b.layer.part); });
+  sortStably(parts, [](const Part &a, const Part &b) {
+    return operationNumber(a.layer.part) < operationNumber(b.layer.part);
+  });
   for (size_t i = 1; i < parts.size(); ++i)
     if (parts[i].layer.part == parts[i - 1].layer.part)
       return false;

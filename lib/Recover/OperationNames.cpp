@@ -15,6 +15,13 @@ StringRef lowtide::operationName(StringRef name) {
   return !number.empty() && all_of(number, isDigit) ? stem : name;
 }
 
+unsigned lowtide::operationNumber(StringRef name) {
+  name = name.split('@').first;
+  StringRef text = name.drop_front(operationName(name).size());
+  unsigned number = 0;
+  return text.consume_front("_") && !text.getAsInteger(10, number) ? number : 0;
+}
+
 bool lowtide::movesElements(StringRef name) {
   return StringSwitch<bool>(operationName(name))
       .Cases({"val", "t", "transpose", "permute", "numpy_t", "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze",

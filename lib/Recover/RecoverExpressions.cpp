@@ -51,12 +51,6 @@ static bool hasLookUp(const Evaluated &evaluated) {
          any_of(evaluated.foldedFrom, [](StringRef name) { return operationName(name) == "embedding"; });
 }
 
-/// The number at the end of a name, `mul_1`; 0: none.
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  return operationName(name) == name || name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
-}
-
 namespace {
 class Search {
 public:
@@ -169,7 +163,7 @@ bool Search::findLeaves(const Evaluated &evaluated) {
   hasNumbers = any_of(evaluated.foldedFrom,
                       [](StringRef name) { return operationName(name) == "val" || name.starts_with("scalar_tensor"); });
   knowsLast = operationName(tensor.name()) != "val";
-  sortStably(found, [](StringRef a, StringRef b) { return numberOf(a) < numberOf(b); });
+  sortStably(found, [](StringRef a, StringRef b) { return operationNumber(a) < operationNumber(b); });
   if (knowsLast)
     found.push_back(tensor.name());
   for (StringRef name : found)

@@ -30,7 +30,7 @@ static std::string uniformBytes(const TensorProto &tensor) {
   const size_t width = type ? size_t(type->bytes) : 0;
   if (!width || bytes.size() < width || bytes.size() % width)
     return "";
-  return StringRef(bytes).drop_front(width) == StringRef(bytes).drop_back(width) ? bytes.substr(0, width) : "";
+  return hasEqualElements(bytes, width) ? bytes.substr(0, width) : "";
 }
 
 /// The element that a value consists of, as bytes; empty: it differs, or an input decides.

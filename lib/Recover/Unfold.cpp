@@ -92,7 +92,7 @@ static void splitMerged(UnfoldingGraph &graph, GraphProto &proto, const Signatur
       continue;
     // Equal elements that were only moved are taken apart use by use (ParametersFromSignature.cpp).
     size_t width = findElementType(whole.tensor->data_type())->bytes;
-    if (movesElements(name) && StringRef(*bytes).drop_front(width) == StringRef(*bytes).drop_back(width))
+    if (movesElements(name) && hasEqualElements(*bytes, width))
       continue;
     for (int i = 0, e = proto.node_size(); i != e; ++i) {
       NodeProto &node = *proto.mutable_node(i);

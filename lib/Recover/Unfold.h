@@ -249,6 +249,8 @@ void unfoldJoined(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
 
 /// `slice_1` → `slice`: operations of the exported program are numbered.
 llvm::StringRef operationName(llvm::StringRef name);
+/// `slice_1` → 1; 0: it has none.
+unsigned operationNumber(llvm::StringRef name);
 /// Whether an operation of the exported program only moves elements.
 bool movesElements(llvm::StringRef name);
 

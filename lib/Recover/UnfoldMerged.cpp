@@ -164,7 +164,7 @@ bool MergedNodes::isTied(Entry owner) const {
   for (int64_t dim : tensor->dims())
     count *= static_cast<size_t>(std::max<int64_t>(1, dim));
   const size_t width = bytes.size() / count;
-  return width && StringRef(bytes).drop_front(width) != StringRef(bytes).drop_back(width);
+  return width && !hasEqualElements(bytes, width);
 }
 
 Entry MergedNodes::findParameter(StringRef tensor) const {

@@ -84,12 +84,6 @@ bool lowtide::unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated) {
   return true;
 }
 
-/// The number at the end of a name, `select_1`; 0: none.
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  return operationName(name) == name || name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
-}
-
 namespace {
 /// What one operation took of a parameter that is gone, perhaps moved after that.
 struct TakenPart {
@@ -121,7 +115,7 @@ static MapVector<const SignatureEntry *, SmallVector<TakenPart>> findParts(const
           takes.push_back(name);
       }
     if (whole && isPart && takes.size() == 1)
-      parts[whole].push_back({tensor, numberOf(takes.front()), takes.front() != value.name()});
+      parts[whole].push_back({tensor, operationNumber(takes.front()), takes.front() != value.name()});
   }
   return parts;
 }
@@ -160,7 +154,7 @@ static std::vector<Reads> findReads(::onnx::GraphProto &proto, const TensorProto
         return {};
       auto at = find_if(reads, [&](const Reads &each) { return each.name == names.front(); });
       if (at == reads.end())
-        at = reads.insert(at, {names.front(), numberOf(names.front()), {}});
+        at = reads.insert(at, {names.front(), operationNumber(names.front()), {}});
       at->by.emplace_back(&node, operand);
     }
   sortStably(reads, [](const Reads &a, const Reads &b) { return a.number < b.number; });
@@ -180,7 +174,7 @@ void lowtide::unfoldEqualParts(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
     const TensorProto &tensor = *tensors.front().tensor;
     const std::string bytes = graph.read(tensor).value_or("");
     const size_t width = findElementType(tensor.data_type())->bytes;
-    if (bytes.empty() || StringRef(bytes).drop_front(width) != StringRef(bytes).drop_back(width))
+    if (bytes.empty() || !hasEqualElements(bytes, width))
       continue;
     const std::vector<Reads> reads = findReads(proto, tensor, values);
     const SmallVector<unsigned> numbers = map_to_vector(reads, [](const Reads &each) { return each.number; });

@@ -273,12 +273,6 @@ bool lowtide::unfoldSeveral(UnfoldingGraph &graph, ArrayRef<const Evaluated *> e
   return true;
 }
 
-/// The number at the end of a name, `select_1`; 0: none.
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  return name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
-}
-
 /// The one dimension along which numbers add up to one; nullopt: none, or several.
 static std::optional<int64_t> findNormalized(ArrayRef<float> values, ArrayRef<int64_t> dims) {
   std::optional<int64_t> found;
@@ -348,8 +342,9 @@ bool lowtide::unfoldMixture(UnfoldingGraph &graph, ArrayRef<const Evaluated *> e
     parts.push_back(std::move(part));
   }
   // Parts are read in their order.
-  stable_sort(parts,
-              [](const Part &a, const Part &b) { return numberOf(a.tensor->name()) < numberOf(b.tensor->name()); });
+  stable_sort(parts, [](const Part &a, const Part &b) {
+    return operationNumber(a.tensor->name()) < operationNumber(b.tensor->name());
+  });
   std::vector<float> values;
   double total = 0;
   for (const Part &part : parts)

@@ -47,12 +47,6 @@ static bool isPart(const Evaluated &evaluated) {
          });
 }
 
-/// The number at the end of a name, `val_14`.
-static unsigned numberOf(StringRef name) {
-  unsigned number = 0;
-  return name.rsplit('_').second.getAsInteger(10, number) ? 0 : number;
-}
-
 /// The rows of `bytes`, [directions, samples, hidden], without those of further samples; nullopt: they differ.
 static std::optional<std::string> takeFirstSample(StringRef bytes, ArrayRef<int64_t> dims) {
   const size_t directions = size_t(dims[0]), samples = size_t(dims[1]), row = bytes.size() / (directions * samples);
@@ -99,7 +93,7 @@ static void addStates(UnfoldingGraph &graph, const std::string &name, const Tens
 static void stack(UnfoldingGraph &graph, const std::string &name, SmallVector<const Evaluated *> parts) {
   // The layers of one operation follow each other.
   sortStably(parts, [](const Evaluated *a, const Evaluated *b) {
-    return numberOf(a->tensor->name()) < numberOf(b->tensor->name());
+    return operationNumber(a->tensor->name()) < operationNumber(b->tensor->name());
   });
   const TensorProto &first = *parts.front()->tensor;
   const SmallVector<int64_t> dims(first.dims().begin(), first.dims().end());
@@ -185,8 +179,7 @@ static void unfoldEqual(UnfoldingGraph &graph, const Signature &signature, const
   const TensorProto &tensor = *merged.tensor;
   const std::string bytes = graph.read(tensor).value_or("");
   const size_t width = findElementType(tensor.data_type())->bytes;
-  if (bytes.empty() || tensor.dims_size() != 3 || none_of(merged.notes, repeats) ||
-      StringRef(bytes).drop_front(width) != StringRef(bytes).drop_back(width))
+  if (bytes.empty() || tensor.dims_size() != 3 || none_of(merged.notes, repeats) || !hasEqualElements(bytes, width))
     return;
   NodeProto *any = merged.layers[merged.layers[0].empty()].front();
   const SmallVector<std::string> states = findProgramStates(*any);
@@ -293,10 +286,7 @@ void lowtide::unfoldNamelessStates(UnfoldingGraph &graph, ::onnx::GraphProto &pr
       const std::string bytes = graph.read(*tensor).value_or("");
       const size_t width = findElementType(tensor->data_type())->bytes;
       // What is one number everywhere is the state that layers begin with by default, or may be.
-      std::optional<std::string> state =
-          bytes.empty() || StringRef(bytes).drop_front(width) == StringRef(bytes).drop_back(width)
-              ? std::nullopt
-              : takeFirstSample(bytes, dims);
+      std::optional<std::string> state = hasEqualElements(bytes, width) ? std::nullopt : takeFirstSample(bytes, dims);
       if (!state)
         continue;
       const std::string module = findModulePath(node).value_or("");

@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 #include "onnx/onnx_pb.h"
 
@@ -53,6 +54,11 @@ std::string findSizeMismatch(const ::onnx::TensorProto &tensor);
 /// The bytes of embedded `tensor`, little-endian and dense. The tensor passed
 /// `findSizeMismatch`.
 std::string embeddedBytes(const ::onnx::TensorProto &tensor);
+
+/// Whether all elements of `bytes`, of `width` bytes each, are equal; of none, too.
+inline bool hasEqualElements(llvm::StringRef bytes, size_t width) {
+  return bytes.size() <= width || bytes.drop_front(width) == bytes.drop_back(width);
+}
 
 /// `dense` elements of `bytes`.
 mlir::DenseElementsAttr buildElements(llvm::ArrayRef<int64_t> dims, int32_t onnxType, llvm::ArrayRef<char> bytes,

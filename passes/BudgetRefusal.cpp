@@ -274,8 +274,8 @@ static bool hasArgumentElsewhere(ModuleOp module) {
 }
 
 /// Says in which other memories values may wait, if more of one would do: those that are not used, and those that have
-/// no place for everything.
-static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
+/// no place for everything. `isTransient`: activations are in the way.
+static void noteRooms(InFlightDiagnostic &error, ModuleOp module, bool isTransient) {
   struct Memory {
     Space space;
     StringRef place, flag, example;
@@ -289,15 +289,18 @@ static void noteRooms(InFlightDiagnostic &error, ModuleOp module) {
     if (auto budget = module->getAttrOfType<IntegerAttr>(OffloadRoom::getBudgetAttrName(memory.space)))
       memory.bytes = uint64_t(budget.getInt());
   const bool usesOther = llvm::any_of(memories, [](const Memory &memory) { return memory.bytes.has_value(); });
-  if (usesOther && listLastingTensors(module).empty() && !hasArgumentElsewhere(module))
+  const bool canLastElsewhere = !listLastingTensors(module).empty() || hasArgumentElsewhere(module);
+  if (usesOther && !canLastElsewhere)
     error.attachNote() << "parameters and optimizer state stay on the device: none that may wait in another memory has "
                        << formatBytes(leastMovedBytes) << " or more";
+  if (!canLastElsewhere && !isTransient)
+    return;
   if (llvm::any_of(memories, [&](const Memory &memory) {
         return memory.bytes && holdsRest(module, memory.space, *memory.bytes);
       }))
     return;
   Diagnostic &note = error.attachNote();
-  note << "parameters, activations and optimizer state may also wait ";
+  note << (canLastElsewhere ? "parameters, activations and optimizer state" : "activations") << " may also wait ";
   for (auto [number, memory] : llvm::enumerate(memories)) {
     note << (number ? ", or " : "") << memory.place << ": ";
     if (memory.bytes)
@@ -347,7 +350,7 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
   auto module = step->getParentOfType<ModuleOp>();
-  noteRooms(error, module);
+  noteRooms(error, module, isTransient);
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);

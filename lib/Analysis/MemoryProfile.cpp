@@ -214,6 +214,13 @@ std::string lowtide::describeTensor(Value value) {
   return text;
 }
 
+/// What the bytes are; of what was in another memory that it is loaded.
+static StringRef describeRole(const MemoryTenant &tenant) {
+  const bool isLoaded =
+      tenant.component == MemoryComponent::Temporary && StepStorage::isMove(tenant.value.getDefiningOp());
+  return isLoaded ? "loaded" : getName(tenant.component);
+}
+
 std::string lowtide::describePeak(const MemoryProfile &profile, unsigned limit) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -233,7 +240,7 @@ std::string lowtide::describePeak(const MemoryProfile &profile, unsigned limit) 
   llvm::ListSeparator largest(", ", "; the largest: ");
   for (const MemoryTenant *tenant : profile.getAlive(profile.getPeakAt()))
     if (tenant->value && limit) {
-      os << largest << describeTensor(tenant->value) << " (" << getName(tenant->component) << ")";
+      os << largest << describeTensor(tenant->value) << " (" << describeRole(*tenant) << ")";
       --limit;
     }
   return text;

@@ -146,10 +146,14 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   const FittedSchedule *plan = front.find(budgetBytes);
   for (; plan && !isWorse(*plan); plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
     consider(get(*plan));
-  // The one with the smallest arena need not be among these: others have fewer bytes alive and take less time, but do
-  // not pack. Nothing within reach takes less time than what the front finds there, and nothing at all less than the
-  // largest, which need not be searched for.
-  if (!isWorse(front.getLargest()) && !isWorse(*front.find(getReach())))
+  // Nothing takes less time than the largest, which need not be searched for.
+  if (isWorse(front.getLargest()))
+    return best;
+  // Cheap plans of few bytes pack badly; the one that the search begins with has been through draws that pack.
+  if (const FittedSchedule &first = front.getFirst(); first.timeline.peakBytes <= budgetBytes && !isWorse(first))
+    consider(get(first));
+  // What has fewer bytes alive than another may have the larger arena: the smallest need not be among these.
+  if (!best)
     consider(getSmallest());
   return best;
 }

@@ -19,6 +19,13 @@ static PackingOptions getQuick(const StepGraph &graph, const PackingOptions &opt
   return quick;
 }
 
+/// To do without another order, or another plan.
+static PackingOptions getPatient(const StepGraph &graph, const PackingOptions &options) {
+  PackingOptions patient = getQuick(graph, options);
+  patient.effort *= 8;
+  return patient;
+}
+
 static PackedPlan packAs(const StepGraph &graph, FittedSchedule plan, bool isReordered, const PackingOptions &options) {
   const Packing packing = packOnce(listBuffers(graph, plan), options);
   return {std::move(plan), packing.arenaBytes, packing.boundBytes, isReordered};
@@ -35,8 +42,7 @@ static PackedPlan findOrderThatPacks(const StepGraph &graph, const FittedSchedul
                                      unsigned mostOrders) {
   // Another order is worth some effort to do without: what recomputes later starts from this one.
   const PackingOptions quick = getQuick(graph, options);
-  PackingOptions patient = quick;
-  patient.effort *= 8;
+  const PackingOptions patient = getPatient(graph, options);
   PackedPlan best = packAs(graph, plan, /*isReordered=*/false, patient);
   if (isReached(best, patient))
     return best;
@@ -79,15 +85,31 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
     return it->second;
   PackedPlan packed = findOrderThatPacks(graph, plan, options, /*mostOrders=*/0);
   // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
-  const double seconds = plan.timeline.seconds;
+  const double seconds = plan.timeline.seconds, mostSeconds = 1.02 * seconds;
+  if (!packed.isNear() && plan.timeline.recomputed)
+    if (std::optional<PackedPlan> next = findNextThatPacks(plan, mostSeconds))
+      packed = std::move(*next);
   // A packing that lacks little may need more room than that; one of a small step is rarely mended by it.
   const unsigned mostRoom = isSmall(graph) ? 1 : 4;
   for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
     if (std::optional<PackedPlan> slack =
-            findPlanWithSlack(graph, packed, getQuick(graph, options), seconds, 1.02 * seconds, room))
+            findPlanWithSlack(graph, packed, getQuick(graph, options), seconds, mostSeconds, room))
       packed = std::move(*slack);
   packAsPlaced(graph, packed, options);
   return plans.emplace(&plan, std::move(packed)).first->second;
+}
+
+std::optional<PackedPlan> PackedPlans::findNextThatPacks(const FittedSchedule &plan, double mostSeconds) {
+  const PackingOptions patient = getPatient(graph, options);
+  const FittedSchedule *next = &plan;
+  for (unsigned tries = 2; tries && next->timeline.peakBytes; --tries) {
+    next = front.find(next->timeline.peakBytes - 1);
+    if (!next || next->timeline.seconds > mostSeconds)
+      break;
+    if (PackedPlan packed = packAs(graph, *next, /*isReordered=*/false, patient); packed.isNear())
+      return packed;
+  }
+  return std::nullopt;
 }
 
 uint64_t PackedPlans::getReach() {

@@ -9,6 +9,7 @@
 #include "lowtide/Solve/Portfolio/LoopFit.h"
 
 #include <map>
+#include <optional>
 
 namespace lowtide::solve {
 
@@ -52,6 +53,8 @@ public:
   const PackedPlan *find(uint64_t budgetBytes);
 
 private:
+  /// The next schedule with fewer bytes alive that packs with little effort, if it takes at most `mostSeconds`.
+  std::optional<PackedPlan> findNextThatPacks(const FittedSchedule &plan, double mostSeconds);
   /// Bytes alive, up to which a schedule may be the one with the smallest arena.
   uint64_t getReach();
 

@@ -16,6 +16,8 @@ namespace {
 
 /// Up to here every element is compared with every other: one fused loop without intermediate tensors.
 constexpr int64_t longestCounted = 256;
+/// Comparisons that a CPU makes in half a millisecond: more of them take longer than the kernels of a few picks.
+constexpr int64_t manyComparisons = 1 << 22;
 
 /// Rows [R, n] in an order: the larger (or smaller) first, the earlier first among equals.
 class RowOrder {
@@ -25,7 +27,9 @@ public:
   /// Positions of the `k` first elements of each row, [R, k] of i64.
   Expr first(int64_t k) {
     int64_t count = rows.dim(1), rounds = llvm::Log2_64_Ceil(std::max<int64_t>(count, 1));
-    if (count <= longestCounted)
+    // A pick takes about as long as four comparisons of each element.
+    const bool isPickedSooner = 8 * k <= count && rows.dim(0) > manyComparisons / (count * count);
+    if (count <= longestCounted && !isPickedSooner)
       return byCounting(k);
     return 4 * k <= rounds * (rounds + 1) ? byPicking(k) : bySorting(k);
   }
@@ -63,10 +67,10 @@ private:
     Expr place = index(all, 1), value, position;
     SmallVector<Expr> picks;
     auto spread = [&](Expr x) { return nn::broadcast(x, all, {0}); };
+    // What has been picked counts as the worst of its row, and is told apart from that one by its position.
+    const Expr worst = spread(largest ? nn::minimum(rows, {1}) : nn::maximum(rows, {1}));
     for (int64_t i = 0; i < k; ++i) {
       Expr after = i ? before(spread(value), spread(position), rows, place) : Expr();
-      // What has been picked counts as the worst of its row, and is told apart from that one by its position.
-      Expr worst = spread(largest ? nn::minimum(rows, {1}) : nn::maximum(rows, {1}));
       Expr left = i ? nn::select(after, rows, worst) : rows;
       value = largest ? nn::maximum(left, {1}) : nn::minimum(left, {1});
       Expr hit = nn::equal(rows, spread(value));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitters.h"
+#include "lowtide/Dialect/NN/Positions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -18,6 +19,9 @@ using namespace lowtide::codegen;
 /// Elements that one task should have, so that handing out tasks costs nothing
 /// beside the work.
 static constexpr int64_t kTaskElements = 8192;
+/// Dimensions that travel together are one loop, unless fewer rows than this are left; a loop has so many elements
+/// then.
+static constexpr int64_t kMinRows = 16, kRowElements = 256;
 
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
@@ -43,29 +47,49 @@ bool codegen::isFlat(nn::KernelOp kernel) {
   });
 }
 
-unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
-  auto isGlued = [&](unsigned d) {
-    if (shape[d] == 1 || shape[d + 1] == 1)
+/// Whether dimensions `d` and `e` of `tensor`, between which all extents are 1, travel together down to what is in
+/// memory: their positions are then one, and neighbours stay neighbours.
+static bool isGlued(Value tensor, int64_t d, int64_t e, DenseMap<std::tuple<Value, int64_t, int64_t>, bool> &known) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+    return true;
+  auto [found, isNew] = known.try_emplace({tensor, d, e}, false);
+  if (!isNew)
+    return found->second;
+  auto isPassed = [&](OpOperand &operand) {
+    auto outer = nn::getPassedDim(op, operand.getOperandNumber(), d);
+    auto inner = nn::getPassedDim(op, operand.getOperandNumber(), e);
+    if (!outer || !inner || (*outer < 0) != (*inner < 0))
+      return false;
+    if (*outer < 0)
       return true;
-    return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
-      if (op.hasTrait<OpTrait::Elementwise>() || op.hasTrait<OpTrait::ConstantLike>())
-        return true;
-      auto broadcast = dyn_cast<nn::BroadcastOp>(op);
-      if (!broadcast)
-        return false;
-      if (getType(broadcast.getX()).getNumElements() == 1)
-        return true;
-      auto reads = [&](int64_t dim) {
-        auto found = llvm::find(broadcast.getDims(), dim);
-        return found != broadcast.getDims().end() &&
-               getType(broadcast.getX()).getDimSize(found - broadcast.getDims().begin()) != 1;
-      };
-      return getType(broadcast.getY()).getShape() == shape && reads(d) == reads(d + 1);
-    });
+    if (*outer >= *inner)
+      return false;
+    ArrayRef<int64_t> shape = getType(operand.get()).getShape();
+    return llvm::all_of(shape.slice(*outer + 1, *inner - *outer - 1), [](int64_t extent) { return extent == 1; }) &&
+           isGlued(operand.get(), *outer, *inner, known);
   };
-  unsigned count = shape.empty() ? 0 : 1;
-  while (count < shape.size() && isGlued(shape.size() - count - 1))
-    ++count;
+  const bool glued = llvm::all_of(op->getOpOperands(), isPassed);
+  known[{tensor, d, e}] = glued;
+  return glued;
+}
+
+unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
+  const int64_t rank = shape.size();
+  DenseMap<std::tuple<Value, int64_t, int64_t>, bool> known;
+  int64_t count = rank == 0 ? 0 : 1;
+  for (; count < rank; ++count) {
+    const int64_t d = rank - count - 1;
+    int64_t e = d + 1;
+    while (e < rank && shape[e] == 1)
+      ++e;
+    if (shape[d] == 1 || e == rank)
+      continue;
+    if (!llvm::all_of(kernel.getYield().getOperands(), [&](Value result) {
+          return getType(result).getShape() != shape || isGlued(result, d, e, known);
+        }))
+      break;
+  }
   return count;
 }
 
@@ -73,6 +97,12 @@ SmallVector<LoopNest> codegen::getLoopNests(nn::KernelOp kernel) {
   llvm::MapVector<ArrayAttr, LoopNest> nests;
   Builder builder(kernel.getContext());
   bool flat = isFlat(kernel);
+  auto product = [](ArrayRef<int64_t> extents) {
+    int64_t count = 1;
+    for (int64_t extent : extents)
+      count *= extent;
+    return count;
+  };
   for (auto [i, result] : llvm::enumerate(kernel.getYield().getOperands())) {
     SmallVector<int64_t> shape(getType(result).getShape());
     if (flat)
@@ -84,12 +114,10 @@ SmallVector<LoopNest> codegen::getLoopNests(nn::KernelOp kernel) {
     // All dimensions in one loop: its positions are the iteration space.
     if (nest.numInner == shape.size())
       nest.numInner = 0;
-    auto product = [](ArrayRef<int64_t> extents) {
-      int64_t count = 1;
-      for (int64_t extent : extents)
-        count *= extent;
-      return count;
-    };
+    // Few rows are few tasks.
+    while (nest.numInner > 1 && product(ArrayRef(shape).drop_back(nest.numInner)) < kMinRows &&
+           product(ArrayRef(shape).take_back(nest.numInner - 1)) >= kRowElements)
+      --nest.numInner;
     nest.inner = product(ArrayRef(shape).take_back(nest.numInner));
     nest.rows = product(ArrayRef(shape).drop_back(nest.numInner));
   }

@@ -9,6 +9,7 @@
 #include "RegionEvaluator.h"
 #include "ReductionOrder.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Positions.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -171,9 +172,8 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
     return element(reshape.getX(), reshapeIndex(function, index, reshape.getY().getType().getShape(),
                                                 reshape.getX().getType().getShape()));
-  if (auto concat = dyn_cast<nn::ConcatOp>(op))
-    if (Value loaded = loadFromPiece(concat, index))
-      return loaded;
+  if (Value loaded = loadFromPieces(op, index))
+    return loaded;
   OperandPuller puller(*this, op);
   Value value = cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
   return puller.cast(value, nn::scalarType(tensor));
@@ -181,62 +181,100 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
 
 static constexpr size_t mostSelectedPieces = 2;
 
+static int64_t extentAt(Value tensor, int64_t dim) { return cast<RankedTensorType>(tensor.getType()).getDimSize(dim); }
+
+/// Where the elements of `tensor` lie in memory, row by row: its own, or those that it shows under another shape.
+Value RegionEvaluator::arrayOf(Value tensor) {
+  while (!arrays.contains(tensor)) {
+    auto reshape = tensor.getDefiningOp<nn::ReshapeOp>();
+    if (!reshape)
+      return {};
+    tensor = reshape.getX();
+  }
+  return arrays.lookup(tensor);
+}
+
 /// Written once, where the position is known.
-KernelFunction::Piece RegionEvaluator::selectPiece(nn::ConcatOp concat, Value position) {
-  KernelFunction::Piece &piece = pieces[{concat, position}];
+RegionEvaluator::PlacedPiece RegionEvaluator::selectPiece(Operation *whole, const nn::Pieces &pieces, Value position) {
+  PlacedPiece &found = placedPieces[{whole, position}];
+  KernelFunction::Piece &piece = found.piece;
   if (piece.pointer)
-    return piece;
+    return found;
   OpBuilder::InsertionGuard guard(function.builder);
   function.builder.setInsertionPointAfterValue(position);
   ScalarBuilder scalars(function.builder, function.loc);
+  SmallVector<Value> operands = llvm::map_to_vector(pieces.values, [&](Value x) { return arrayOf(x); });
+  const int64_t extent = extentAt(whole->getResult(0), pieces.dim);
+  auto endOf = [&](size_t i) { return pieces.starts[i] + extentAt(pieces.values[i], pieces.dim); };
+  bool isCovered = pieces.starts.front() == 0 && endOf(operands.size() - 1) == extent;
+  for (size_t i = 1; i < operands.size(); ++i)
+    isCovered &= pieces.starts[i] == endOf(i - 1);
   // A few are told apart in place, without loads.
-  if (looksUpPieces && concat.getXs().size() > mostSelectedPieces) {
-    SmallVector<Value> operands;
-    SmallVector<int64_t> starts{0};
-    for (Value x : concat.getXs()) {
-      operands.push_back(arrays.lookup(x));
-      starts.push_back(starts.back() + cast<RankedTensorType>(x.getType()).getDimSize(concat.getDim()));
-    }
-    return piece = function.lookUpPiece(operands, starts, position);
+  if (looksUpPieces && operands.size() > mostSelectedPieces && isCovered) {
+    SmallVector<int64_t> starts(pieces.starts);
+    starts.push_back(extent);
+    piece = function.lookUpPiece(operands, starts, position);
+    return found;
   }
-  int64_t end = concat.getY().getType().getDimSize(concat.getDim());
-  for (Value x : llvm::reverse(concat.getXs())) {
-    const int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(concat.getDim());
-    KernelFunction::Piece own{arrays.lookup(x), scalars.index(end - extent), scalars.index(extent)};
+  for (size_t i = operands.size(); i-- > 0;) {
+    KernelFunction::Piece own{operands[i], scalars.index(pieces.starts[i]), scalars.index(endOf(i) - pieces.starts[i])};
     if (piece.pointer) {
-      Value isOwn = scalars.compare(Compare::LT, position, scalars.index(end));
+      Value isOwn = scalars.compare(Compare::LT, position, scalars.index(endOf(i)));
       own.pointer = LLVM::SelectOp::create(function.builder, function.loc, isOwn, own.pointer, piece.pointer);
       own.start = scalars.select(isOwn, own.start, piece.start);
       own.extent = scalars.select(isOwn, own.extent, piece.extent);
     }
     piece = own;
-    end -= extent;
   }
-  return piece;
+  if (!isCovered)
+    found.inside = scalars.logicalAnd(scalars.compare(Compare::GE, position, piece.start),
+                                      scalars.compare(Compare::LT, position, function.add(piece.start, piece.extent)));
+  return found;
 }
 
-/// An element of a concatenation of arrays by one load. Otherwise there is a branch and a load for each operand, in
-/// every loop that reads the concatenation: code that grows with the operands and that LLVM takes long for. Null where
-/// the operand changes from round to round, so that neighbours would have to be gathered, and on a GPU, whose threads
-/// take a branch together.
-Value RegionEvaluator::loadFromPiece(nn::ConcatOp concat, ValueRange index) {
-  const size_t dim = concat.getDim();
-  Value position = index[dim];
-  auto type = concat.getY().getType();
-  if (function.isGpu() || flat || getConstantIntValue(position) || !function.isFixed(position) ||
-      llvm::any_of(concat.getXs(), [&](Value x) { return !arrays.contains(x); }))
+/// An element of what is put together of arrays, by one load. Otherwise there is a branch and a load for each piece, in
+/// every loop that reads the whole: code that grows with the pieces, and that LLVM takes long for. Null where the piece
+/// changes from round to round, so that neighbours would have to be gathered, and on a GPU, whose threads take a branch
+/// together.
+Value RegionEvaluator::loadFromPieces(Operation *op, ValueRange index) {
+  if (function.isGpu() || flat)
     return {};
-  KernelFunction::Piece piece = selectPiece(concat, position);
-  ScalarBuilder scalars(function.builder, function.loc);
+  std::optional<nn::Pieces> pieces = nn::getPieces(op->getResult(0));
+  if (!pieces)
+    return {};
+  const size_t dim = pieces->dim;
+  Value position = index[dim];
+  if (getConstantIntValue(position) || !function.isFixed(position) ||
+      llvm::any_of(pieces->values, [&](Value x) { return !arrayOf(x); }))
+    return {};
+  PlacedPiece placed = selectPiece(op, *pieces, position);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
   ArrayRef<int64_t> shape = type.getShape();
-  Value row = function.add(function.mul(function.linearize(index.take_front(dim), shape.take_front(dim)), piece.extent),
-                           scalars.sub(position, piece.start));
-  int64_t inner = 1;
-  for (int64_t extent : shape.drop_front(dim + 1))
-    inner *= extent;
-  return function.load(piece.pointer, type.getElementType(),
-                       function.add(function.mul(row, function.index(inner)),
-                                    function.linearize(index.drop_front(dim + 1), shape.drop_front(dim + 1))));
+  OperandPuller puller(*this, op);
+  auto load = [&] {
+    Value row = function.add(
+        function.mul(function.linearize(index.take_front(dim), shape.take_front(dim)), placed.piece.extent),
+        puller.sub(position, placed.piece.start));
+    int64_t inner = 1;
+    for (int64_t extent : shape.drop_front(dim + 1))
+      inner *= extent;
+    return function.load(placed.piece.pointer, type.getElementType(),
+                         function.add(function.mul(row, function.index(inner)),
+                                      function.linearize(index.drop_front(dim + 1), shape.drop_front(dim + 1))));
+  };
+  Type scalar = nn::scalarType(op->getResult(0));
+  Value loaded = placed.inside ? puller.guarded(
+                                     placed.inside, scalar, [&](ElementBuilder &) { return load(); },
+                                     [&](ElementBuilder &there) { return there.constant(scalar, 0.0); })
+                               : load();
+  if (!pieces->isSum)
+    return loaded;
+  // What the zeros of the other terms do: −0 becomes +0.
+  Type computed = nn::computeType(op, scalar);
+  Value sum = puller.add(puller.cast(loaded, computed), puller.constant(computed, 0.0));
+  if (pieces->rest)
+    sum = puller.add(sum, puller.cast(element(pieces->rest, index), computed));
+  return puller.cast(sum, scalar);
 }
 
 Value RegionEvaluator::tableOf(DenseElementsAttr values) {
@@ -257,7 +295,7 @@ void RegionEvaluator::bind(Value tensor, Source source) {
   else
     sources.erase(tensor);
   if (arrays.erase(tensor))
-    pieces.clear();
+    placedPieces.clear();
 }
 
 void RegionEvaluator::bindArray(Value tensor, Value pointer) {

@@ -15,7 +15,7 @@
 #include <map>
 
 namespace lowtide::nn {
-class ConcatOp;
+struct Pieces;
 } // namespace lowtide::nn
 
 namespace lowtide::codegen {
@@ -49,7 +49,7 @@ public:
   /// In flat mode every index is one linear position, the same for all tensors:
   /// the kernel has one shape and ops that pass indices through.
   bool flat = false;
-  /// Arrays of a concatenation are looked up in a table: where a position's work is a whole row, that costs nothing.
+  /// Pieces of a whole are looked up in a table: where a position's work is a whole row, that costs nothing.
   bool looksUpPieces = false;
 
   /// While it lives, newly emitted elements are known inside the current block
@@ -73,9 +73,15 @@ public:
 
 private:
   mlir::Value compute(mlir::Value tensor, mlir::ValueRange index);
-  mlir::Value loadFromPiece(nn::ConcatOp concat, mlir::ValueRange index);
-  /// The operand of a concatenation that a position along its dimension falls into.
-  KernelFunction::Piece selectPiece(nn::ConcatOp concat, mlir::Value position);
+  struct PlacedPiece {
+    KernelFunction::Piece piece;
+    /// Whether there is a piece at the position; null: there always is.
+    mlir::Value inside;
+  };
+  mlir::Value arrayOf(mlir::Value tensor);
+  mlir::Value loadFromPieces(mlir::Operation *op, mlir::ValueRange index);
+  /// The piece that a position along the dimension of the pieces falls into.
+  PlacedPiece selectPiece(mlir::Operation *whole, const nn::Pieces &pieces, mlir::Value position);
   /// Equal numbers, equal values: pure computations of indices are compared by
   /// structure.
   unsigned number(mlir::Value value);
@@ -84,7 +90,7 @@ private:
   llvm::DenseMap<mlir::Value, Source> sources;
   /// Where the tensors lie that are in memory, row by row.
   llvm::DenseMap<mlir::Value, mlir::Value> arrays;
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Value>, KernelFunction::Piece> pieces;
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Value>, PlacedPiece> placedPieces;
   llvm::DenseMap<mlir::Attribute, mlir::Value> tables;
   llvm::SmallVector<std::map<Key, mlir::Value>> scopes;
   llvm::DenseMap<mlir::Value, unsigned> numbers;

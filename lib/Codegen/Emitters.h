@@ -113,6 +113,11 @@ bool needsWideIndex(nn::KernelOp kernel);
 /// Operands of whose pointers `function` makes use.
 llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOperands);
 
+/// The running sum of a kernel that is one and what elementwise ops make of it; null if it is more.
+nn::CumSumOp getRunningSum(nn::KernelOp kernel);
+LaunchShape getRunningSumShape(nn::CumSumOp sum);
+void emitRunningSum(KernelContext &context, nn::CumSumOp sum);
+
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);
 /// The op of a kernel that is one scatter and what makes its operands, element by element; null if it is more.

@@ -142,7 +142,9 @@ std::pair<std::string, bool> KernelModule::getSymbol(nn::Emitter emitter, Module
 static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::KernelOp kernel,
                                        const FailureOr<StagedDomain> &domain, KernelInfo &info) {
   ScatterInterface scatter = getFedScatter(kernel);
+  nn::CumSumOp runningSum = getRunningSum(kernel);
   LaunchShape launch = scatter             ? getScatterShape(scatter)
+                       : runningSum        ? getRunningSumShape(runningSum)
                        : succeeded(domain) ? getStagedShape(kernel, *domain)
                                            : getLoopShape(kernel);
   info.extent = launch.extent;
@@ -160,6 +162,8 @@ static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::Kern
   KernelContext context{kernel, function, evaluator};
   if (scatter) {
     emitScatter(context, scatter);
+  } else if (runningSum) {
+    emitRunningSum(context, runningSum);
   } else if (succeeded(domain)) {
     if (failed(emitStaged(context, *domain)))
       return failure();

@@ -115,6 +115,7 @@ void FusionGroups::buildNodes() {
       // memory crosswise.
       if (auto facts = dyn_cast<FactsInterface>(op)) {
         OpFamily family = facts.getFacts().family;
+        node.runsAlong = family == OpFamily::Reduction && !isa<ReductionInterface>(op);
         if (llvm::is_contained({OpFamily::Contraction, OpFamily::Convolution, OpFamily::Pooling, OpFamily::Attention},
                                family) ||
             isa<ScatterInterface>(op))
@@ -386,6 +387,10 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   Node &a = nodes[producer], &b = nodes[consumer];
   if (!a.fusable || !b.fusable || a.ops.size() + b.ops.size() > kMaxOps)
     return false;
+  // What goes along a dimension inside an element has a kernel that does so once, and no other reduction.
+  if (!isGpu && ((a.runsAlong && b.runsAlong) || (a.runsAlong && !b.domain.reduced.empty()) ||
+                 (b.runsAlong && !a.domain.reduced.empty())))
+    return false;
   const bool isCut = cutsForRepeats(producer, consumer);
   std::optional<FusionDomain> domain = isCut ? b.domain : unite(producer, consumer);
   if (!domain || (!isCut && (!edgesAgree(producer, consumer, *domain) || !edgesAgree(consumer, producer, *domain))))
@@ -439,6 +444,7 @@ void FusionGroups::merge(unsigned gone, unsigned kept) {
   b.last = std::max(a.last, b.last);
   b.forward |= a.forward;
   b.waited |= a.waited;
+  b.runsAlong |= a.runsAlong;
   a.ops.clear();
   a.fusable = false;
 }

@@ -118,6 +118,7 @@ class Layering(unittest.TestCase):
     NAMED = {
         "lib/Codegen/GpuTransposeEmitter.cpp": ("TransposeOp", "a kernel of its own through shared memory"),
         "lib/Codegen/LoopEmitter.cpp": ("BroadcastOp ReshapeOp", "movements that leave flat positions as they are"),
+        "lib/Codegen/RunningSumEmitter.cpp": ("CumSumOp ReshapeOp", "the op that a line has once, and movements that leave its positions as they are"),
         "lib/Codegen/RegionEvaluator.cpp": ("ReshapeOp", "position arithmetic that is cheaper than what their records say"),
         "lib/Export/CastPairs.cpp": ("CastOp", "casts are what it puts around others"),
         "passes/AutocastScans.cpp": ("ScanOp", "the loops whose rows it keeps in 16 bits"),

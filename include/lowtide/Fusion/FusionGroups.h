@@ -67,8 +67,9 @@ private:
     unsigned first, last; // positions
     bool fusable;         // may be joined with others at all
     bool generated;
-    bool forward = false; // holds an op that the loss is made from
-    bool waited = false;  // holds an op that an update comes after
+    bool forward = false;   // holds an op that the loss is made from
+    bool waited = false;    // holds an op that an update comes after
+    bool runsAlong = false; // holds an op whose elements go along a dimension
   };
 
   void buildNodes();

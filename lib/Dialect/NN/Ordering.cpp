@@ -71,19 +71,18 @@ Value ArgMinOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
 
 LogicalResult CumSumOp::verify() { return verifyDim(*this, getDim(), getX().getType().getRank()); }
 
+// From where the sum begins, one after the other: what comes before an element is its sum so far.
 Value CumSumOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
-  int64_t dim = getDim();
+  const int64_t dim = getDim(), extent = getX().getType().getDimSize(dim);
   Type type = accumulatorType(getY());
-  Compare included =
-      getReverse() ? (getExclusive() ? Compare::GT : Compare::GE) : (getExclusive() ? Compare::LT : Compare::LE);
-  Value zero = b.constant(type, 0.0);
-  Value total =
-      b.loop({getX().getType().getDimSize(dim)}, zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {
-        SmallVector<Value> source(index);
-        source[dim] = at[0];
-        Value next = inner.add(sums[0], inner.cast(inner.operand(0, source), type));
-        return SmallVector<Value>{inner.select(inner.compare(included, at[0], index[dim]), next, sums[0])};
-      })[0];
+  Value own = getReverse() ? b.sub(b.index(extent - 1), index[dim]) : index[dim];
+  Value total = b.loop({extent}, b.constant(type, 0.0), [&](ElementBuilder &inner, ValueRange sums, ValueRange step) {
+    SmallVector<Value> source(index);
+    source[dim] = getReverse() ? inner.sub(inner.index(extent - 1), step[0]) : step[0];
+    Value next = inner.add(sums[0], inner.cast(inner.operand(0, source), type));
+    Value isBefore = inner.compare(getExclusive() ? Compare::LT : Compare::LE, step[0], own);
+    return SmallVector<Value>{inner.select(isBefore, next, sums[0])};
+  })[0];
   return b.cast(total, scalarType(getY()));
 }
 

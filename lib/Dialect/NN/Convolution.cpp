@@ -178,14 +178,17 @@ Value ConvInputGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange store
     group = b.div(index[1], b.index(s.filter()[1]), true);
     channel = b.rem(index[1], b.index(s.filter()[1]), true);
   }
+  SmallVector<Value> tap;
   return sumProducts(
-      *this, b, joined(perGroup, s.kernel()),
+      *this, b, joined(perGroup, countWindows(window, s.kernel())),
       [&](ElementBuilder &at, ValueRange box) {
-        return outputPosition(at, window, s.outputSpatial(), index.drop_front(2), box.drop_front());
+        tap.clear();
+        return outputPosition(at, window, s.kernel(), s.inputSpatial(), s.outputSpatial(), index.drop_front(2),
+                              box.drop_front(), tap);
       },
       [&](ElementBuilder &at, ValueRange box, ValueRange position) {
         Value out = channelOf(at, group, perGroup, box[0]);
-        return std::pair(joined({index[0], out}, position), joined({out, channel}, box.drop_front()));
+        return std::pair(joined({index[0], out}, position), joined({out, channel}, tap));
       });
 }
 

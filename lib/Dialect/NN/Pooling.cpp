@@ -108,29 +108,31 @@ Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored)
     }
     return before;
   };
-  Value total = b.loop(getKernel(), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange tap) {
-    WindowPosition out = outputPosition(inner, window, output, spatial, tap);
-    Value next = readInside(inner, out, sums[0], [&](ElementBuilder &there) {
-      Value y = there.operand(1, at(*this, index, out.index));
-      Value first = there.guarded(
-          there.compare(Compare::EQ, x, y), no.getType(),
-          [&](ElementBuilder &tie) {
-            return tie.loop(getKernel(), yes, [&](ElementBuilder &other, ValueRange none, ValueRange otherTap) {
-              WindowPosition rival = inputPosition(other, window, input, out.index, otherTap);
-              Value earlier = isBefore(other, otherTap, tap);
-              rival.inside = rival.inside ? other.logicalAnd(rival.inside, earlier) : earlier;
-              return SmallVector<Value>{readInside(other, rival, none[0], [&](ElementBuilder &deep) {
-                Value differs = deep.compare(Compare::NE, deep.operand(0, at(*this, index, rival.index)), y);
-                return deep.logicalAnd(none[0], differs);
-              })};
-            })[0];
-          },
-          [&](ElementBuilder &) { return no; });
-      Value dy = there.cast(there.operand(2, at(*this, index, out.index)), type);
-      return there.select(first, there.add(sums[0], dy), sums[0]);
-    });
-    return SmallVector<Value>{next};
-  })[0];
+  Value total =
+      b.loop(countWindows(window, getKernel()), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange number) {
+        SmallVector<Value> tap;
+        WindowPosition out = outputPosition(inner, window, getKernel(), input, output, spatial, number, tap);
+        Value next = readInside(inner, out, sums[0], [&](ElementBuilder &there) {
+          Value y = there.operand(1, at(*this, index, out.index));
+          Value first = there.guarded(
+              there.compare(Compare::EQ, x, y), no.getType(),
+              [&](ElementBuilder &tie) {
+                return tie.loop(getKernel(), yes, [&](ElementBuilder &other, ValueRange none, ValueRange otherTap) {
+                  WindowPosition rival = inputPosition(other, window, input, out.index, otherTap);
+                  Value earlier = isBefore(other, otherTap, tap);
+                  rival.inside = rival.inside ? other.logicalAnd(rival.inside, earlier) : earlier;
+                  return SmallVector<Value>{readInside(other, rival, none[0], [&](ElementBuilder &deep) {
+                    Value differs = deep.compare(Compare::NE, deep.operand(0, at(*this, index, rival.index)), y);
+                    return deep.logicalAnd(none[0], differs);
+                  })};
+                })[0];
+              },
+              [&](ElementBuilder &) { return no; });
+          Value dy = there.cast(there.operand(2, at(*this, index, out.index)), type);
+          return there.select(first, there.add(sums[0], dy), sums[0]);
+        });
+        return SmallVector<Value>{next};
+      })[0];
   return b.cast(total, scalarType(getDx()));
 }
 
@@ -205,14 +207,18 @@ Value AvgPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored)
   Window window = getWindow(*this);
   auto input = spatialOf(*this, getDx().getType()), output = spatialOf(*this, getDy().getType());
   Type type = accumulatorType(getDx());
-  Value total = b.loop(getKernel(), b.constant(type, 0.0), [&](ElementBuilder &inner, ValueRange sums, ValueRange tap) {
-    WindowPosition out = outputPosition(inner, window, output, index.drop_front(2), tap);
-    return SmallVector<Value>{readInside(inner, out, sums[0], [&](ElementBuilder &there) {
-      Value weight = emitWeight(there, window, getKernel(), input, getCountIncludePad(), out.index, type);
-      Value dy = there.cast(there.operand(0, at(*this, index, out.index)), type);
-      return there.add(sums[0], there.mul(dy, weight));
-    })};
-  })[0];
+  Value zero = b.constant(type, 0.0);
+  Value total =
+      b.loop(countWindows(window, getKernel()), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange number) {
+        SmallVector<Value> tap;
+        WindowPosition out =
+            outputPosition(inner, window, getKernel(), input, output, index.drop_front(2), number, tap);
+        return SmallVector<Value>{readInside(inner, out, sums[0], [&](ElementBuilder &there) {
+          Value weight = emitWeight(there, window, getKernel(), input, getCountIncludePad(), out.index, type);
+          Value dy = there.cast(there.operand(0, at(*this, index, out.index)), type);
+          return there.add(sums[0], there.mul(dy, weight));
+        })};
+      })[0];
   return b.cast(total, scalarType(getDx()));
 }
 

@@ -71,19 +71,45 @@ WindowPosition nn::inputPosition(ScalarBuilder &b, const Window &window, ArrayRe
   return position;
 }
 
-WindowPosition nn::outputPosition(ScalarBuilder &b, const Window &window, ArrayRef<int64_t> output, ValueRange input,
-                                  ValueRange tap) {
+/// Without gaps between taps, those that a window has on a position are `stride` apart.
+static bool jumpsTaps(const Window &window, size_t dim) { return window.dilations[dim] == 1; }
+
+SmallVector<int64_t> nn::countWindows(const Window &window, ArrayRef<int64_t> kernel) {
+  SmallVector<int64_t> counts(kernel);
+  for (auto [i, count] : llvm::enumerate(counts))
+    if (jumpsTaps(window, i))
+      count = llvm::divideCeil(count, window.strides[i]);
+  return counts;
+}
+
+WindowPosition nn::outputPosition(ScalarBuilder &b, const Window &window, ArrayRef<int64_t> kernel,
+                                  ArrayRef<int64_t> input, ArrayRef<int64_t> output, ValueRange index,
+                                  ValueRange number, SmallVectorImpl<Value> &tap) {
   WindowPosition position;
   for (auto [i, extent] : llvm::enumerate(output)) {
-    Value padded = b.add(input[i], b.index(window.padsBegin[i]));
-    Value start = b.sub(padded, b.mul(tap[i], b.index(window.dilations[i])));
-    require(b, position, b.compare(Compare::GE, start, b.index(0)));
-    if (window.strides[i] > 1) {
-      require(b, position, b.compare(Compare::EQ, b.rem(start, b.index(window.strides[i])), b.index(0)));
-      start = b.div(start, b.index(window.strides[i]));
+    const int64_t stride = window.strides[i], last = (input[i] - 1 + window.padsBegin[i]) / stride;
+    Value padded = b.add(index[i], b.index(window.padsBegin[i])), at;
+    if (jumpsTaps(window, i)) {
+      Value newest = stride == 1 ? padded : b.div(padded, b.index(stride));
+      Value first = stride == 1 ? b.index(0) : b.rem(padded, b.index(stride));
+      tap.push_back(b.add(first, b.mul(number[i], b.index(stride))));
+      at = b.sub(newest, number[i]);
+      if (kernel[i] % stride != 0)
+        require(b, position, b.compare(Compare::LT, tap.back(), b.index(kernel[i])));
+      if (kernel[i] > stride)
+        require(b, position, b.compare(Compare::GE, at, b.index(0)));
+    } else {
+      tap.push_back(number[i]);
+      at = b.sub(padded, b.mul(number[i], b.index(window.dilations[i])));
+      require(b, position, b.compare(Compare::GE, at, b.index(0)));
+      if (stride > 1) {
+        require(b, position, b.compare(Compare::EQ, b.rem(at, b.index(stride)), b.index(0)));
+        at = b.div(at, b.index(stride));
+      }
     }
-    require(b, position, b.compare(Compare::LT, start, b.index(extent)));
-    position.index.push_back(start);
+    if (last >= extent)
+      require(b, position, b.compare(Compare::LT, at, b.index(extent)));
+    position.index.push_back(at);
   }
   return position;
 }

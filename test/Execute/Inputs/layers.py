@@ -91,6 +91,8 @@ def pooling():
         ("dilated", (1, 1, 7, 5), [2, 3], [2, 1], [0, 1], [1, 1], [3, 2]),
         ("line", (1, 3, 9), [3], [2], [1], [0], [1]),
         ("whole", (1, 2, 3, 1), [3, 1], [1, 1], [0, 0], [0, 0], [1, 1]),
+        ("uneven", (1, 2, 11, 9), [5, 2], [2, 3], [2, 1], [1, 0], [1, 1]),
+        ("left_over", (1, 1, 9, 7), [4, 2], [4, 2], [0, 0], [0, 0], [1, 1]),
     ]
     files = {"max_pool": [], "max_pool_grad": [], "avg_pool": [], "avg_pool_grad": []}
     for name, image, kernel, strides, begin, end, dilations in shapes:

@@ -44,9 +44,13 @@ struct WindowPosition {
 /// Position in the input that tap `tap` of the window at `output` sees.
 WindowPosition inputPosition(ScalarBuilder &b, const Window &window, llvm::ArrayRef<int64_t> input,
                              mlir::ValueRange output, mlir::ValueRange tap);
-/// Position in the output whose window sees `input` with tap `tap`.
-WindowPosition outputPosition(ScalarBuilder &b, const Window &window, llvm::ArrayRef<int64_t> output,
-                              mlir::ValueRange input, mlir::ValueRange tap);
+/// How many windows see a position at most, in each dimension.
+llvm::SmallVector<int64_t> countWindows(const Window &window, llvm::ArrayRef<int64_t> kernel);
+/// Window number `number`, of so many, that sees `input`: its position in the output, and in `tap` the tap that sees
+/// it. Taps ascend with the number.
+WindowPosition outputPosition(ScalarBuilder &b, const Window &window, llvm::ArrayRef<int64_t> kernel,
+                              llvm::ArrayRef<int64_t> input, llvm::ArrayRef<int64_t> output, mlir::ValueRange index,
+                              mlir::ValueRange number, llvm::SmallVectorImpl<mlir::Value> &tap);
 /// `then` where `position` exists, else `otherwise`.
 mlir::Value readInside(ElementBuilder &b, const WindowPosition &position, mlir::Value otherwise,
                        llvm::function_ref<mlir::Value(ElementBuilder &)> then);

@@ -32,30 +32,60 @@ static LogicalResult verifyArgExtremum(Operation *op, RankedTensorType x, Ranked
   return success();
 }
 
-/// Keeps value and position of the extremum; a NaN wins, as in PyTorch.
+/// So many extrema are looked for side by side, in as many parts of the elements: each waits for itself alone.
+static constexpr int64_t kLanes = 8;
+
+/// Keeps value and position of the extremum; a NaN wins, as in PyTorch. Lane l looks at elements l, l + 8, …
 static Value emitArgExtremum(Operation *op, ElementBuilder &b, ValueRange index, int64_t dim, bool selectLast,
                              Compare better) {
   Value x = op->getOperand(0), y = op->getResult(0);
-  bool isUnsigned = isUnsignedElement(x);
-  Type indexType = b.builder.getIndexType();
+  const bool isUnsigned = isUnsignedElement(x), isFloat = isa<FloatType>(scalarType(x));
+  const int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(dim);
+  const int64_t lanes = extent >= 2 * kLanes ? kLanes : 1;
+  using Place = std::pair<Value, Value>; // value and position
   auto read = [&](ElementBuilder &at, Value position) {
     SmallVector<Value> source(index);
     source.insert(source.begin() + dim, position);
-    return at.operand(0, source);
+    return Place(at.operand(0, source), position);
   };
-  SmallVector<Value> initial{read(b, b.index(0)), b.constantInt(indexType, 0)};
-  int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(dim);
-  auto found = b.loop({extent}, initial, [&](ElementBuilder &inner, ValueRange best, ValueRange at) {
-    Value candidate = read(inner, at[0]);
-    Value wins = inner.compare(better, candidate, best[0], isUnsigned);
-    if (selectLast)
-      wins = inner.logicalOr(wins, inner.compare(Compare::EQ, candidate, best[0]));
-    if (isa<FloatType>(candidate.getType()))
-      wins = inner.logicalOr(inner.logicalAnd(wins, inner.logicalNot(inner.isNaN(best[0]))),
-                             inner.logicalAnd(inner.isNaN(candidate), inner.logicalNot(inner.isNaN(best[0]))));
-    return SmallVector<Value>{inner.select(wins, candidate, best[0]), inner.select(wins, at[0], best[1])};
+  /// `isLater`: null where the candidate's position is known to be.
+  auto choose = [&](ElementBuilder &at, Place best, Place candidate, Value isLater) {
+    auto isPreferred = [&](bool later) {
+      return isLater ? (later ? isLater : at.logicalNot(isLater)) : at.constantInt(at.builder.getI1Type(), later);
+    };
+    Value wins =
+        at.logicalOr(at.compare(better, candidate.first, best.first, isUnsigned),
+                     at.logicalAnd(at.compare(Compare::EQ, candidate.first, best.first), isPreferred(selectLast)));
+    if (isFloat) {
+      // Of several NaNs the first.
+      Value isNaN = at.isNaN(best.first);
+      Value first = at.logicalAnd(at.isNaN(candidate.first), at.logicalOr(at.logicalNot(isNaN), isPreferred(false)));
+      wins = at.logicalOr(at.logicalAnd(wins, at.logicalNot(isNaN)), first);
+    }
+    return Place(at.select(wins, candidate.first, best.first), at.select(wins, candidate.second, best.second));
+  };
+  SmallVector<Value> places;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    auto [value, position] = read(b, b.index(lane));
+    places.append({value, position});
+  }
+  places = b.loop({extent / lanes}, places, [&](ElementBuilder &inner, ValueRange best, ValueRange round) {
+    SmallVector<Value> found;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      Value position = inner.add(inner.mul(round[0], inner.index(lanes)), inner.index(lane));
+      auto [value, at] = choose(inner, {best[2 * lane], best[2 * lane + 1]}, read(inner, position), Value());
+      found.append({value, at});
+    }
+    return found;
   });
-  return b.cast(found[1], scalarType(y));
+  Place found(places[0], places[1]);
+  for (int64_t lane = 1; lane < lanes; ++lane) {
+    Place other(places[2 * lane], places[2 * lane + 1]);
+    found = choose(b, found, other, b.compare(Compare::GT, other.second, found.second));
+  }
+  for (int64_t last = extent / lanes * lanes; last < extent; ++last)
+    found = choose(b, found, read(b, b.index(last)), Value());
+  return b.cast(found.second, scalarType(y));
 }
 
 LogicalResult ArgMaxOp::verify() { return verifyArgExtremum(*this, getX().getType(), getY().getType(), getDim()); }

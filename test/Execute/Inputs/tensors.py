@@ -212,10 +212,15 @@ def ordering():
         return case(name, {"x": x}, [y], f"%y = nn.{op} %x dim = {dim}{' {select_last}' if last else ''} : {x.type} -> {y.type}")
 
     ties = Tensor([[1.0, 5.0, 5.0, -2.0], [-2.0, 3.0, -2.0, 3.0], [7.0, 7.0, 7.0, 7.0]], "f32")
+    # Equal extrema in several lanes and after the last whole round; the first of several NaNs wins.
+    rows = [[float(-abs(i % 37 - at)) for i in range(19)] for at in (3, 17, 18)]
+    many = Tensor([[v if v else 0.0 for v in row] for row in rows] + [[7.0] * 19, [1.0, 0.0, 2.0] * 6 + [0.0]], "f32")
+    broken = Tensor([NAN if i in (9, 12, 17) else float(i) for i in range(18)], "f32")
     for op in ("argmax", "argmin"):
         write(op, NOTE, extremum("first_of_ties", op, ties, 1, False), extremum("last_of_ties", op, ties, 1, True), extremum("leading", op, wave(5, 3), 0, False, "i32"),
               extremum("one", op, wave(3, 1), 1, False), extremum("vector", op, wave(19), 0, False), extremum("integers", op, Tensor([[3, -1, 2**40], [0, 0, -5]], "i64"), 1, False),
-              extremum("unsigned", op, Tensor([[200, 3, 100]], "ui8"), 1, False))  # fmt: skip
+              extremum("unsigned", op, Tensor([[200, 3, 100]], "ui8"), 1, False),
+              extremum("lanes", op, many, 1, False), extremum("last_lane", op, many, 1, True), extremum("not_a_number", op, broken, 0, False))  # fmt: skip
 
     def cumsum(name, x, dim, exclusive=False, reverse=False):
         values = numpy.flip(x.wide, dim) if reverse else x.wide

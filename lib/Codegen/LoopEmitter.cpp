@@ -69,7 +69,7 @@ static bool isGlued(Value tensor, int64_t d, int64_t e, DenseMap<std::tuple<Valu
     return llvm::all_of(shape.slice(*outer + 1, *inner - *outer - 1), [](int64_t extent) { return extent == 1; }) &&
            isGlued(operand.get(), *outer, *inner, known);
   };
-  const bool glued = llvm::all_of(op->getOpOperands(), isPassed);
+  const bool glued = op->getNumOperands() > 0 && llvm::all_of(op->getOpOperands(), isPassed);
   known[{tensor, d, e}] = glued;
   return glued;
 }

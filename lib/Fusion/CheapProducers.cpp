@@ -68,6 +68,26 @@ bool lowtide::repeatsRows(Operation *op) {
          gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
 }
 
+/// Whether `op` can be a part of what few ops make of constants.
+static bool canBeOfConstants(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && op->getNumResults() == 1 && isa<ElementInterface>(op) && !isa<ReductionInterface>(op) && isPure(op) &&
+         !facts.getFacts().isExpensive() && facts.getFacts().family != OpFamily::Random;
+}
+
+static bool isMadeOfConstants(Operation *op, unsigned &numOps) {
+  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+    return op;
+  return canBeOfConstants(op) && ++numOps <= kMaxClonedOps && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isMadeOfConstants(operand.getDefiningOp(), numOps);
+         });
+}
+
+bool lowtide::isMadeOfConstants(Operation *op) {
+  unsigned numOps = 0;
+  return !op->hasTrait<OpTrait::ConstantLike>() && ::isMadeOfConstants(op, numOps);
+}
+
 /// Finds what is cheaper to recompute than to read: repeated elements and rows, widened floats, halves, and
 /// whatever few ops make of constants alone.
 static DenseSet<Operation *> findCheap(Block &block) {
@@ -79,9 +99,7 @@ static DenseSet<Operation *> findCheap(Block &block) {
       continue;
     if (isUnitReshape(&op) || repeatsElements(&op) || repeatsRows(&op) || widensFloats(&op) || joinsStored(&op))
       cheap.insert(&op);
-    auto facts = dyn_cast<FactsInterface>(op);
-    if (!facts || facts.getFacts().isExpensive() || isa<ReductionInterface>(op) ||
-        facts.getFacts().family == OpFamily::Random)
+    if (!canBeOfConstants(&op))
       continue;
     unsigned size = 1;
     bool isMadeOfConstants = llvm::all_of(op.getOperands(), [&](Value operand) {

@@ -368,6 +368,14 @@ bool FusionGroups::readsFrom(unsigned group, unsigned other) {
   return llvm::is_contained(consumersOf(group), other) || llvm::is_contained(consumersOf(other), group);
 }
 
+/// Whether `producer` is made of constants alone, and none but `consumer` reads it: it has no elements in memory then,
+/// and is computed where `consumer` asks for it, whatever its shape.
+bool FusionGroups::isOfConstants(unsigned producer, unsigned consumer) {
+  return !isGpu && nodes[producer].domain.reduced.empty() && !nodes[producer].runsAlong &&
+         llvm::all_of(nodes[producer].ops, [&](Operation *op) { return isMadeOfConstants(op); }) &&
+         consumersOf(producer) == SmallVector<unsigned>{consumer};
+}
+
 /// Whether `producer` cuts a part out of an argument that elements of `consumer` read over and over: it has no elements
 /// in memory then, only places in the argument.
 bool FusionGroups::cutsForRepeats(unsigned producer, unsigned consumer) {
@@ -391,7 +399,7 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   if (!isGpu && ((a.runsAlong && b.runsAlong) || (a.runsAlong && !b.domain.reduced.empty()) ||
                  (b.runsAlong && !a.domain.reduced.empty())))
     return false;
-  const bool isCut = cutsForRepeats(producer, consumer);
+  const bool isCut = cutsForRepeats(producer, consumer) || isOfConstants(producer, consumer);
   std::optional<FusionDomain> domain = isCut ? b.domain : unite(producer, consumer);
   if (!domain || (!isCut && (!edgesAgree(producer, consumer, *domain) || !edgesAgree(consumer, producer, *domain))))
     return false;

@@ -172,3 +172,19 @@ func.func @other_cuts(%x: tensor<8xf32>, %scales: tensor<8xf32>) -> (tensor<8xf3
   %y = nn.mul %pb, %sb : tensor<4x64xf32>
   return %z, %s, %y : tensor<8xf32>, tensor<4xf32>, tensor<4x64xf32>
 }
+
+// What is made of constants alone has no elements in memory: it goes where it is read, whatever its shape.
+// CHECK-LABEL: @constants_of_another_shape
+// CHECK: nn.kernel row
+// CHECK: nn.iota
+// CHECK: nn.slice
+// CHECK: nn.reduce_sum
+// CHECK-NOT: nn.kernel
+// CHECK: return
+func.func @constants_of_another_shape(%x: tensor<8x64xf32>) -> tensor<8xf32> {
+  %i = nn.iota dim = 1 : tensor<8x80xf32>
+  %p = nn.slice %i starts = [0, 16] strides = [1, 1] : tensor<8x80xf32> -> tensor<8x64xf32>
+  %m = nn.mul %x, %p : tensor<8x64xf32>
+  %s = nn.reduce_sum %m dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}

@@ -21,6 +21,8 @@ bool repeatsElements(mlir::Operation *op);
 /// Whether `op` picks rows of what another op makes, each of them at least twice: what is read stays near. Of
 /// arguments, and of views of them, it is not said: their updates would be to be minded.
 bool repeatsRows(mlir::Operation *op);
+/// Whether few cheap ops make the value of `op` of constants alone.
+bool isMadeOfConstants(mlir::Operation *op);
 /// Whether `op` only adds or drops dimensions of extent 1.
 bool isUnitReshape(mlir::Operation *op);
 

@@ -94,6 +94,7 @@ private:
   bool isLongColumns(const FusionDomain &domain);
   bool readsFrom(unsigned group, unsigned other);
   bool cutsForRepeats(unsigned producer, unsigned consumer);
+  bool isOfConstants(unsigned producer, unsigned consumer);
   bool tryJoin(unsigned producer, unsigned consumer);
   void joinScatters();
   void joinSoleReaders();

@@ -7,6 +7,7 @@
 
 #include "CanonicalizePatterns.h"
 #include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/Positions.h"
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "mlir/IR/Matchers.h"
 
@@ -139,6 +140,22 @@ struct TransposeToReshape : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// Positions along a dimension that a movement passes on are positions still: iota of its result.
+template <typename Op> struct MovedIota : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto iota = op.getX().template getDefiningOp<IotaOp>();
+    if (!iota)
+      return rewriter.notifyMatchFailure(op, "the operand has no positions");
+    for (int64_t d = 0, rank = op.getY().getType().getRank(); d < rank; ++d)
+      if (getPassedDim(op, 0, d) == static_cast<int64_t>(iota.getDim())) {
+        rewriter.replaceOpWithNewOp<IotaOp>(op, op.getY().getType(), d);
+        return success();
+      }
+    return rewriter.notifyMatchFailure(op, "the dimension does not pass through");
+  }
+};
+
 /// A gather whose indices are constants at even ascending steps reads a slice. Exporters index with ranges, masks of
 /// all samples among them: a slice tells which sample it reads, a gather does not.
 struct GatherToSlice : OpRewritePattern<GatherOp> {
@@ -228,8 +245,8 @@ struct ElementsToScatter : OpRewritePattern<ScatterElementsOp> {
 
 void lowtide::nn::addMovementPatterns(RewritePatternSet &patterns) {
   patterns.add<MergeBroadcasts, DropUnitDimensions, BroadcastToReshape, ReshapeOfBroadcast, MergeIntoTranspose,
-               TransposeToReshape, GatherToSlice, ElementsToGather, ElementsToScatterAdd, ElementsToScatter>(
-      patterns.getContext());
+               TransposeToReshape, GatherToSlice, ElementsToGather, ElementsToScatterAdd, ElementsToScatter,
+               MovedIota<ReshapeOp>, MovedIota<SliceOp>>(patterns.getContext());
 }
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {

@@ -285,3 +285,24 @@ func.func @no_choice(%seen: tensor<3xi1>) -> tensor<3xi1> {
   %h = nn.compare gt %t, %zero : tensor<3xf32> -> tensor<3xi1>
   return %h : tensor<3xi1>
 }
+
+// CHECK-LABEL: func.func @moved_positions(
+// CHECK-NEXT: %[[COLUMNS:.*]] = nn.iota dim = 3 : tensor<1x2x3x8xi32>
+// CHECK-NEXT: return %[[COLUMNS]] :
+func.func @moved_positions() -> tensor<1x2x3x8xi32> {
+  %p = nn.iota dim = 1 : tensor<12x8xi32>
+  %r = nn.reshape %p : tensor<12x8xi32> -> tensor<1x4x3x8xi32>
+  %s = nn.slice %r starts = [0, 2, 0, 0] strides = [1, 1, 1, 1] : tensor<1x4x3x8xi32> -> tensor<1x2x3x8xi32>
+  return %s : tensor<1x2x3x8xi32>
+}
+
+// Cut or regrouped themselves, they are others.
+// CHECK-LABEL: func.func @cut_positions(
+// CHECK: nn.slice
+// CHECK: nn.reshape
+func.func @cut_positions() -> (tensor<12x4xi32>, tensor<96xi32>) {
+  %p = nn.iota dim = 1 : tensor<12x8xi32>
+  %s = nn.slice %p starts = [0, 4] strides = [1, 1] : tensor<12x8xi32> -> tensor<12x4xi32>
+  %r = nn.reshape %p : tensor<12x8xi32> -> tensor<96xi32>
+  return %s, %r : tensor<12x4xi32>, tensor<96xi32>
+}

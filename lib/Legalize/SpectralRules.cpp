@@ -1,7 +1,8 @@
 //===- SpectralRules.cpp - discrete Fourier transforms --------------------===//
 //
-// Rules for DFT and STFT: products with matrices of cosines and sines, which are constants. That costs n² where a fast
-// transform costs n log n, and its derivative is that of a product.
+// Rules for DFT and STFT: products with matrices of cosines and sines, which are constants. A long transform of n = a ·
+// b values is b transforms of length a, a turn of each number, and a transforms of length b (Cooley and Tukey 1965,
+// doi:10.1090/S0025-5718-1965-0178586-1). The derivative is that of products.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Indices.h"
@@ -27,26 +28,98 @@ struct Transform {
   bool halved;
 };
 
-/// inputs × outputs: f(2π·j·k / n), weighted where a value stands for its conjugate, too.
-Expr wave(NodeView &n, const Transform &t, Type element, double (*f)(double)) {
-  std::vector<double> values;
-  values.reserve(size_t(t.inputs * t.outputs));
-  for (int64_t j = 0; j < t.inputs; ++j) {
-    bool isTwice = t.halved && j > 0 && 2 * j != t.n;
-    double weight = (t.inverse ? 1.0 / double(t.n) : 1.0) * (isTwice ? 2.0 : 1.0);
-    for (int64_t k = 0; k < t.outputs; ++k)
-      values.push_back(weight * f(2 * std::numbers::pi * double(j * k % t.n) / double(t.n)));
-  }
-  auto type = RankedTensorType::get({t.inputs, t.outputs}, element);
+/// A constant of rows × columns.
+Expr table(NodeView &n, int64_t rows, int64_t columns, Type element, llvm::function_ref<double(int64_t, int64_t)> at) {
   SmallVector<APFloat> elements;
-  elements.reserve(values.size());
-  for (double value : values) {
-    APFloat number(value);
-    bool lost = false;
-    number.convert(cast<FloatType>(element).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-    elements.push_back(number);
+  elements.reserve(size_t(rows * columns));
+  for (int64_t j = 0; j < rows; ++j)
+    for (int64_t k = 0; k < columns; ++k) {
+      APFloat number(at(j, k));
+      bool lost = false;
+      number.convert(cast<FloatType>(element).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+      elements.push_back(number);
+    }
+  return n.dense(DenseElementsAttr::get(RankedTensorType::get({rows, columns}, element), elements));
+}
+
+/// Complex numbers; none of their imaginary parts: all are 0.
+struct Complex {
+  Expr real;
+  std::optional<Expr> imaginary;
+
+  template <typename F> Complex map(F change) const {
+    return {change(real), imaginary ? std::optional<Expr>(change(*imaginary)) : std::nullopt};
   }
-  return n.dense(DenseElementsAttr::get(type, elements));
+};
+
+/// exp(±2πi · j · k / period), weighted, for rows × columns: backwards with the sign of an inverse transform.
+Complex waves(NodeView &n, const Transform &t, int64_t rows, int64_t columns, int64_t period, Type element,
+              llvm::function_ref<double(int64_t)> weight) {
+  auto angle = [&](int64_t j, int64_t k) { return 2 * std::numbers::pi * double(j * k % period) / double(period); };
+  Expr cosines =
+      table(n, rows, columns, element, [&](int64_t j, int64_t k) { return weight(j) * std::cos(angle(j, k)); });
+  Expr sines =
+      table(n, rows, columns, element, [&](int64_t j, int64_t k) { return weight(j) * std::sin(angle(j, k)); });
+  return {cosines, t.inverse ? sines : -sines};
+}
+
+/// A product of complex numbers; `needsImaginary`: of its imaginary part, too.
+template <typename F> Complex multiplied(const Complex &x, const Complex &y, bool needsImaginary, F product) {
+  Complex z{product(x.real, y.real), std::nullopt};
+  if (x.imaginary)
+    z.real = z.real - product(*x.imaginary, *y.imaginary);
+  if (needsImaginary && x.imaginary)
+    z.imaginary = product(*x.imaginary, y.real) + product(x.real, *y.imaginary);
+  else if (needsImaginary)
+    z.imaginary = product(x.real, *y.imaginary);
+  return z;
+}
+
+/// The factor a ≤ n / a of a length that is transformed in two steps; 0: it is not. Two products with small matrices
+/// and three transposes have to be cheaper than one product.
+int64_t getFactor(int64_t n) {
+  constexpr int64_t shortest = 256;
+  if (n < shortest)
+    return 0;
+  int64_t factor = 0;
+  for (int64_t a = 2; a * a <= n; ++a)
+    if (n % a == 0)
+      factor = a;
+  return factor && 4 * (factor + n / factor) <= n ? factor : 0;
+}
+
+/// The numbers that half of a spectrum stands for: those after it are conjugates of those before.
+Complex completed(const Complex &half, const Transform &t) {
+  int64_t count = t.n - t.inputs;
+  if (count == 0)
+    return half;
+  auto join = [&](Expr x, bool isNegated) {
+    Expr rest = nn::reverse(sliceDim(x, 1, 1, count), {1});
+    return nn::concat({x, isNegated ? -rest : rest}, 1);
+  };
+  return {join(half.real, false), half.imaginary ? std::optional<Expr>(join(*half.imaginary, true)) : std::nullopt};
+}
+
+/// Value j = b · j1 + j2 and frequency k = k1 + a · k2: over j1, then a turn by j2 · k1 of n, then over j2.
+Complex transformedInSteps(NodeView &n, const Complex &x, const Transform &t, int64_t a) {
+  const int64_t b = t.n / a, rows = x.real.dim(0), last = llvm::divideCeil(t.outputs, a);
+  Type element = x.real.elementType();
+  auto swapped = [&](int64_t from, int64_t to) {
+    return [=](Expr e) { return nn::transpose(nn::reshape(e, {rows, from, to}), {0, 2, 1}); };
+  };
+  auto lines = [&](int64_t length) { return [=](Expr e) { return nn::reshape(e, {rows * t.n / length, length}); }; };
+  auto times = [](Expr left, Expr right) { return nn::dot(left, right); };
+  Complex y = (t.halved ? completed(x, t) : x).map(swapped(a, b)).map(lines(a));
+  y = multiplied(y, waves(n, t, a, a, a, element, [&](int64_t) { return t.inverse ? 1.0 / double(t.n) : 1.0; }), true,
+                 times);
+  Complex turns = waves(n, t, b, a, t.n, element, [](int64_t) { return 1.0; });
+  y = multiplied(y.map([&](Expr e) { return nn::reshape(e, {rows, b, a}); }), turns, true,
+                 [](Expr left, Expr right) { return left * nn::broadcast(right, left.shape(), {1, 2}); });
+  y = multiplied(y.map(swapped(b, a)).map(lines(b)), waves(n, t, b, last, b, element, [](int64_t) { return 1.0; }),
+                 !t.halved, times);
+  return y.map(swapped(a, last)).map([&](Expr e) {
+    return sliceDim(nn::reshape(e, {rows, a * last}), 1, 0, t.outputs);
+  });
 }
 
 /// Transforms rows of `x` [rows, length, 1 or 2]; the result is [rows, outputs, 1 or 2].
@@ -58,21 +131,19 @@ Expr transformed(NodeView &n, Expr x, const Transform &t) {
       p = sliceDim(p, 1, 0, t.inputs);
     return p.dim(1) == t.inputs ? p : nn::pad(p, {0, 0}, {0, t.inputs - p.dim(1)});
   };
-  Expr cosines = wave(n, t, x.elementType(), [](double a) { return std::cos(a); });
-  Expr sines = wave(n, t, x.elementType(), [](double a) { return std::sin(a); });
-  if (!t.inverse)
-    sines = -sines;
-  Expr real = nn::dot(part(0), cosines), imaginary;
-  if (x.dim(2) == 2) {
-    real = real - nn::dot(part(1), sines);
-    imaginary = nn::dot(part(1), cosines) + nn::dot(part(0), sines);
+  Complex y{part(0), x.dim(2) == 2 ? std::optional<Expr>(part(1)) : std::nullopt};
+  if (int64_t factor = getFactor(t.n)) {
+    y = transformedInSteps(n, y, t, factor);
   } else {
-    imaginary = nn::dot(part(0), sines);
+    // Of half a spectrum a value stands for its conjugate, too.
+    Complex matrix = waves(n, t, t.inputs, t.outputs, t.n, x.elementType(), [&](int64_t j) {
+      const bool isTwice = t.halved && j > 0 && 2 * j != t.n;
+      return (t.inverse ? 1.0 / double(t.n) : 1.0) * (isTwice ? 2.0 : 1.0);
+    });
+    y = multiplied(y, matrix, !t.halved, [](Expr left, Expr right) { return nn::dot(left, right); });
   }
-  real = nn::reshape(real, {rows, t.outputs, 1});
-  if (t.halved)
-    return real;
-  return nn::concat({real, nn::reshape(imaginary, {rows, t.outputs, 1})}, 2);
+  auto spread = y.map([&](Expr e) { return nn::reshape(e, {rows, t.outputs, 1}); });
+  return spread.imaginary ? nn::concat({spread.real, *spread.imaginary}, 2) : spread.real;
 }
 
 LogicalResult dft(NodeView &n) {

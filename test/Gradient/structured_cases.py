@@ -159,6 +159,10 @@ def transforms():
     for shape, axis, more in (((2, 6, 1), 1, {}), ((1, 5, 2), 1, {}), ((2, 3, 4, 2), 2, {}), ((1, 1, 2), 1, {}), ((2, 6, 1), 1, dict(onesided=1)), ((1, 4, 2), 1, dict(inverse=1))):
         nodes = [("DFT", ["x", "", numpy.int64(axis)], ["out"], more)]
         yield chain(f"DFT {shape} {more}", 20, nodes, {"x": values(shape)})
+    # Long ones are transformed in two steps.
+    for shape, more in (((2, 256, 1), dict(onesided=1)), ((1, 300, 2), dict(inverse=1)), ((1, 258, 2), {})):
+        yield chain(f"DFT {shape} {more}", 20, [("DFT", ["x", "", numpy.int64(1)], ["out"], more)], {"x": values(shape)})
+    yield chain("DFT of length 256", 20, [("DFT", ["x", numpy.int64(256), numpy.int64(1)], ["out"], {})], {"x": values((1, 200, 1))})
     for length in (3, 8):
         yield chain(f"DFT of length {length}", 20, [("DFT", ["x", numpy.int64(length), numpy.int64(1)], ["out"], {})], {"x": values((2, 5, 1))})
     for shape, step, size in (((1, 16, 1), 4, 8), ((2, 9, 1), 3, 5), ((1, 8, 1), 8, 8)):

@@ -38,6 +38,10 @@ std::string describe(nn::KernelOp kernel);
 /// position i depends on position i only: then the kernel is one loop over
 /// positions, whatever the shape.
 bool isFlat(nn::KernelOp kernel);
+/// Whether dimensions `d` and `e` of `tensor`, between which all extents are 1, travel together down to what is in
+/// memory, where `endsAtReductions` to what reductions made: their positions are then one, and neighbours stay
+/// neighbours.
+bool isGlued(mlir::Value tensor, int64_t d, int64_t e, bool endsAtReductions);
 /// How many trailing dimensions of values of `shape` always travel together in the body: one position stands for them.
 unsigned countGluedDims(nn::KernelOp kernel, llvm::ArrayRef<int64_t> shape);
 
@@ -68,6 +72,10 @@ struct StagedDomain {
   llvm::SmallVector<int64_t> keptExtents;
   /// Kept elements of one row (trailing reductions: 1) or one tile of columns.
   int64_t columns = 1, tile = 1;
+  /// Neighbouring columns that are neighbours in everything that is read: all, or those over so many last dimensions,
+  /// and then no tile goes beyond them.
+  int64_t run = 1;
+  unsigned numRunDims = 0;
 
   ReductionShape getShape() const { return ReductionShape::get(extents, reduced); }
 

@@ -47,11 +47,11 @@ bool codegen::isFlat(nn::KernelOp kernel) {
   });
 }
 
-/// Whether dimensions `d` and `e` of `tensor`, between which all extents are 1, travel together down to what is in
-/// memory: their positions are then one, and neighbours stay neighbours.
-static bool isGlued(Value tensor, int64_t d, int64_t e, DenseMap<std::tuple<Value, int64_t, int64_t>, bool> &known) {
+using KnownGlue = DenseMap<std::tuple<Value, int64_t, int64_t>, bool>;
+
+static bool isGlued(Value tensor, int64_t d, int64_t e, bool endsAtReductions, KnownGlue &known) {
   Operation *op = tensor.getDefiningOp();
-  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+  if (!op || op->hasTrait<OpTrait::ConstantLike>() || (endsAtReductions && isa<ReductionInterface>(op)))
     return true;
   auto [found, isNew] = known.try_emplace({tensor, d, e}, false);
   if (!isNew)
@@ -67,16 +67,21 @@ static bool isGlued(Value tensor, int64_t d, int64_t e, DenseMap<std::tuple<Valu
       return false;
     ArrayRef<int64_t> shape = getType(operand.get()).getShape();
     return llvm::all_of(shape.slice(*outer + 1, *inner - *outer - 1), [](int64_t extent) { return extent == 1; }) &&
-           isGlued(operand.get(), *outer, *inner, known);
+           isGlued(operand.get(), *outer, *inner, endsAtReductions, known);
   };
   const bool glued = op->getNumOperands() > 0 && llvm::all_of(op->getOpOperands(), isPassed);
   known[{tensor, d, e}] = glued;
   return glued;
 }
 
+bool codegen::isGlued(Value tensor, int64_t d, int64_t e, bool endsAtReductions) {
+  KnownGlue known;
+  return ::isGlued(tensor, d, e, endsAtReductions, known);
+}
+
 unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
   const int64_t rank = shape.size();
-  DenseMap<std::tuple<Value, int64_t, int64_t>, bool> known;
+  KnownGlue known;
   int64_t count = rank == 0 ? 0 : 1;
   for (; count < rank; ++count) {
     const int64_t d = rank - count - 1;
@@ -86,7 +91,7 @@ unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
     if (shape[d] == 1 || e == rank)
       continue;
     if (!llvm::all_of(kernel.getYield().getOperands(), [&](Value result) {
-          return getType(result).getShape() != shape || isGlued(result, d, e, known);
+          return getType(result).getShape() != shape || ::isGlued(result, d, e, /*endsAtReductions=*/false, known);
         }))
       break;
   }

@@ -41,10 +41,24 @@ void StagedBody::setKept(Value outerKept, Value column) {
   size_t numColumns = 0;
   if (!shape.trailing)
     numColumns = llvm::count_if(domain.kept, [&](int64_t d) { return d > domain.reduced.back(); });
+  setPlace(outerKept, numColumns, column);
+}
+
+void StagedBody::setPlace(Value outerKept, size_t numColumns, Value column) {
   ArrayRef<int64_t> extents(domain.keptExtents);
   kept = function.delinearize(outerKept, extents.drop_back(numColumns));
   if (column)
     llvm::append_range(kept, function.delinearize(column, extents.take_back(numColumns)));
+}
+
+void StagedBody::setColumn(Value outerKept, Value firstColumn, Value lane) {
+  if (domain.run == domain.columns)
+    return setKept(outerKept, function.add(firstColumn, lane));
+  ScalarBuilder scalars(function.builder, function.loc);
+  Value run = function.index(domain.run);
+  setPlace(function.add(function.mul(outerKept, function.index(domain.columns / domain.run)),
+                        scalars.div(firstColumn, run, /*isUnsigned=*/true)),
+           domain.numRunDims, function.add(scalars.rem(firstColumn, run, /*isUnsigned=*/true), lane));
 }
 
 SmallVector<Value> StagedBody::getElements(ArrayRef<ReductionInterface> ops, Value outer, Value inner) {

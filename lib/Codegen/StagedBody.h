@@ -24,6 +24,8 @@ protected:
   llvm::SmallVector<mlir::Value> keptIndex(mlir::Value tensor) { return expand(tensor, kept); }
   /// The current kept element; `column` is null in a row.
   void setKept(mlir::Value outerKept, mlir::Value column);
+  /// The same, for lane `lane` of the tile of columns that begins at `firstColumn`.
+  void setColumn(mlir::Value outerKept, mlir::Value firstColumn, mlir::Value lane);
   /// Operands of `ops` at a position.
   llvm::SmallVector<mlir::Value> getElements(llvm::ArrayRef<ReductionInterface> ops, mlir::Value outer,
                                              mlir::Value inner);
@@ -47,6 +49,8 @@ protected:
   bool failed = false;
 
 private:
+  /// `column`: a position in the last `numColumns` kept dimensions.
+  void setPlace(mlir::Value outerKept, size_t numColumns, mlir::Value column);
   mlir::Value getResultPointer(unsigned result);
   llvm::SmallVector<mlir::Value> expand(mlir::Value tensor, llvm::ArrayRef<mlir::Value> parts);
 };

@@ -94,7 +94,7 @@ void StagedEmitter::columnLoop(function_ref<void()> body) {
     return body();
   evaluator.loop(function.index(0), width, 1, LoopKind::Parallel, [&](Value column) {
     lane = column;
-    setKept(outerKept, function.add(firstColumn, column));
+    setColumn(outerKept, firstColumn, column);
     body();
   });
 }
@@ -120,7 +120,7 @@ void StagedEmitter::emitTask(Value task) {
     else
       values = set.emitLeadingTile(width, domain.tile, [&](Value outer, Value inner, Value column) {
         lane = column;
-        setKept(outerKept, function.add(firstColumn, column));
+        setColumn(outerKept, firstColumn, column);
         return visit(t, ops, outer, inner);
       });
     for (auto [i, op] : llvm::enumerate(ops)) {

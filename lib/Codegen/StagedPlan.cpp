@@ -11,7 +11,7 @@ using namespace lowtide;
 using namespace lowtide::codegen;
 
 /// Elements per task at least; columns of a tile at least and at most.
-static constexpr int64_t kTaskElements = 8192, kMinTile = 64, kMaxTile = 256;
+static constexpr int64_t kTaskElements = 8192, kMinTile = 64, kMaxTile = 256, kMinRun = 16;
 /// So many bytes of values that are not computed twice fit on the stack.
 static constexpr int64_t kStackBytes = 64 << 10;
 
@@ -34,6 +34,42 @@ static SmallVector<int64_t> getReducedDims(ReductionInterface op) {
       ++next;
     }
   return dims;
+}
+
+/// Whether dimensions `d` and `d` + 1 of the domain travel together in all that is reduced and all that is written.
+static bool areGlued(nn::KernelOp kernel, const StagedDomain &domain, int64_t d) {
+  auto holds = [&](Value value) {
+    if (dropUnitExtents(value) != domain.extents)
+      return true;
+    SmallVector<int64_t> dims;
+    for (auto [dim, extent] : llvm::enumerate(cast<RankedTensorType>(value.getType()).getShape()))
+      if (extent != 1)
+        dims.push_back(dim);
+    return isGlued(value, dims[d], dims[d + 1], /*endsAtReductions=*/true);
+  };
+  return llvm::all_of(kernel.getBlock()->getOps<ReductionInterface>(),
+                      [&](ReductionInterface op) { return holds(op->getOperand(0)); }) &&
+         llvm::all_of(kernel.getYield().getOperands(), holds);
+}
+
+/// Columns that do not travel together had better be told apart outside of the loop over them.
+static void cutIntoRuns(nn::KernelOp kernel, StagedDomain &domain) {
+  const int64_t rank = domain.extents.size();
+  domain.run = domain.columns;
+  if (domain.reduced.back() + 2 >= rank)
+    return;
+  int64_t run = domain.extents.back(), first = rank - 1;
+  for (; first - 1 > domain.reduced.back() && areGlued(kernel, domain, first - 1); --first)
+    run *= domain.extents[first - 1];
+  if (run == domain.columns)
+    return;
+  for (int64_t tile = std::min(run, kMaxTile); tile >= kMinRun; --tile)
+    if (run % tile == 0) {
+      domain.tile = tile;
+      domain.run = run;
+      domain.numRunDims = rank - first;
+      return;
+    }
 }
 
 FailureOr<StagedDomain> StagedDomain::get(nn::KernelOp kernel) {
@@ -66,6 +102,7 @@ FailureOr<StagedDomain> StagedDomain::get(nn::KernelOp kernel) {
       kept *= extent;
     domain.tile = std::clamp(llvm::alignTo(llvm::divideCeil(kept, 8), 16), uint64_t(kMinTile), uint64_t(kMaxTile));
     domain.tile = std::min(domain.tile, domain.columns);
+    cutIntoRuns(kernel, domain);
   }
   for (Value result : kernel.getYield().getOperands())
     if (auto extents = dropUnitExtents(result); extents != domain.extents && extents != domain.keptExtents)

@@ -368,10 +368,11 @@ bool FusionGroups::readsFrom(unsigned group, unsigned other) {
   return llvm::is_contained(consumersOf(group), other) || llvm::is_contained(consumersOf(other), group);
 }
 
-/// Whether `producer` is made of constants alone, and none but `consumer` reads it: it has no elements in memory then,
-/// and is computed where `consumer` asks for it, whatever its shape.
+/// Whether `producer` makes many elements of constants alone, and none but `consumer` reads them: it has none in memory
+/// then, and is computed where `consumer` asks for it, whatever its shape.
 bool FusionGroups::isOfConstants(unsigned producer, unsigned consumer) {
-  return !isGpu && nodes[producer].domain.reduced.empty() && !nodes[producer].runsAlong &&
+  const FusionDomain &domain = nodes[producer].domain;
+  return !isGpu && !domain.extents.empty() && domain.reduced.empty() && !nodes[producer].runsAlong &&
          llvm::all_of(nodes[producer].ops, [&](Operation *op) { return isMadeOfConstants(op); }) &&
          consumersOf(producer) == SmallVector<unsigned>{consumer};
 }

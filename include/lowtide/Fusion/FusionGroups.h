@@ -45,6 +45,9 @@ struct FusionDomain {
 /// they add up, and those of one tensor join (FullReductions.h); a scatter computes also what makes its indices and the
 /// sum that it is a term of.
 ///
+/// On a CPU, what few cheap ops make of constants alone joins whatever reads it: it has no elements in memory. Ops that
+/// go along a dimension inside an element, running sums among them, join elementwise ops only.
+///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other
 /// through a third.

@@ -121,6 +121,11 @@ bool needsWideIndex(nn::KernelOp kernel);
 /// Operands of whose pointers `function` makes use.
 llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOperands);
 
+/// The op of a kernel that is one transpose which reads memory crosswise, in lines long enough for tiles; or null.
+nn::TransposeOp getCrosswiseTranspose(nn::KernelOp kernel);
+LaunchShape getTransposeShape(nn::TransposeOp op);
+void emitTranspose(KernelContext &context, nn::TransposeOp op);
+
 /// The running sum of a kernel that is one and what elementwise ops make of it; null if it is more.
 nn::CumSumOp getRunningSum(nn::KernelOp kernel);
 LaunchShape getRunningSumShape(nn::CumSumOp sum);

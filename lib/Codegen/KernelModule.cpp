@@ -143,8 +143,10 @@ static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::Kern
                                        const FailureOr<StagedDomain> &domain, KernelInfo &info) {
   ScatterInterface scatter = getFedScatter(kernel);
   nn::CumSumOp runningSum = getRunningSum(kernel);
+  nn::TransposeOp transpose = getCrosswiseTranspose(kernel);
   LaunchShape launch = scatter             ? getScatterShape(scatter)
                        : runningSum        ? getRunningSumShape(runningSum)
+                       : transpose         ? getTransposeShape(transpose)
                        : succeeded(domain) ? getStagedShape(kernel, *domain)
                                            : getLoopShape(kernel);
   info.extent = launch.extent;
@@ -164,6 +166,8 @@ static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::Kern
     emitScatter(context, scatter);
   } else if (runningSum) {
     emitRunningSum(context, runningSum);
+  } else if (transpose) {
+    emitTranspose(context, transpose);
   } else if (succeeded(domain)) {
     if (failed(emitStaged(context, *domain)))
       return failure();

@@ -134,6 +134,24 @@ TEST(Meaning, AnAliasOfADecomposedProgramMayBeADetach) {
   EXPECT_THAT(say("linear.default", "%a, %alias"), Not(HasSubstr(said)));
   EXPECT_THAT(say("mm.default", "%a, %b"), Not(HasSubstr(said)));
   EXPECT_THAT(say("mm.default", "%a, %alias", "x"), Not(HasSubstr(said)));
+  // The exporter itself makes some parts, of a program that was not decomposed.
+  auto sayWith = [](const std::string &part) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}> {
+        a = MatMul(x, w)
+        b = Relu(a)
+        y = Mul(b, a)
+      })");
+    setSignature(model, {"w"});
+    setOperation(model, 0, "a", 2, "linear.default", "%x, %p_w");
+    setOperation(model, 1, "b", 1, part, "%a");
+    setOperation(model, 2, "y", 1, "mul.Tensor", "%b, %alias");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(sayWith("_softmax.default"), HasSubstr(said));
+  EXPECT_THAT(sayWith("native_dropout.default"), Not(HasSubstr(said)));
+  EXPECT_THAT(sayWith("convolution.default"), Not(HasSubstr(said)));
 }
 
 TEST(Meaning, ABiasThatASumReadsFirstIsRead) {

@@ -77,6 +77,7 @@ CASES = [
     ("loop-denoised", "train", False, "holds"),
     ("rnn-long", "dynamo", False, "holds"),
     ("drop-2d", "plain", False, "holds"),
+    ("drop-attention", "dynamo", False, "holds"),
     ("drop-alpha", "dynamo plain", False, "holds"),
     ("strange-dropout-modules", "dynamo", False, "holds"),
     ("strange-part-written", "dynamo plain", False, "holds"),

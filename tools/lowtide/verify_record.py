@@ -105,6 +105,10 @@ def split_batch(module, loss, batch, keyed):
     return values[:count], {}, values[count:]
 
 
+# Functions that drop by themselves, and which of their arguments is the rate, `dropout_p`.
+RATES = {"scaled_dot_product_attention": 4, "multi_head_attention_forward": 10}
+
+
 def make_exact(torch):
     """A mode without dropout in which 32 and 16 bits are 64: the numbers of the program, not of its rounding."""
     from torch.overrides import TorchFunctionMode
@@ -130,9 +134,9 @@ def make_exact(torch):
                 return args[0].double()
             if "dropout" in name and name.rstrip("_") != "native_dropout" and args:
                 return args[0]
-            if name == "scaled_dot_product_attention":
-                args = args[:4] + [0.0] + args[5:] if len(args) > 4 else args
-                kwargs = dict(kwargs, dropout_p=0.0) if len(args) <= 4 else kwargs
+            if (at := RATES.get(name)) is not None:
+                args = args[:at] + [0.0] + args[at + 1 :] if len(args) > at else args
+                kwargs = dict(kwargs, dropout_p=0.0) if len(args) <= at else kwargs
             return function(*args, **kwargs)
 
     return Exact()

@@ -80,6 +80,7 @@ programs("norm", [
 programs("dropout", [
     *((f"drop-{name}", lambda part=part, b=base: dict(b(), d=part(0.3)), shape, lambda m, x: m.d(m.a(x)).tanh()) for name, part, base, shape in (
         ("rows", nn.Dropout, LINEAR, ROWS), ("1d", nn.Dropout1d, CONV1, LINE), ("2d", nn.Dropout2d, CONV, IMAGE), ("3d", nn.Dropout3d, SOLID, VOLUME), ("alpha", nn.AlphaDropout, LINEAR, ROWS), ("feature-alpha", nn.FeatureAlphaDropout, CONV, IMAGE))),
+    ("drop-attention", lambda: dict(q=nn.Linear(8, 24), o=nn.Linear(8, 8)), (5, 3, 8), lambda m, x: F.multi_head_attention_forward(x, x, x, 8, 2, m.q.weight, m.q.bias, None, None, False, 0.3, m.o.weight, m.o.bias, training=m.training)[0]),
     ("drop-nothing", lambda: dict(LINEAR(), d=nn.Dropout(0.0)), ROWS, lambda m, x: m.d(m.a(x))),
     ("drop-evaluated", lambda: dict(LINEAR(), d=nn.Dropout(0.5).eval()), ROWS, lambda m, x: m.d(m.a(x))),
 ])  # fmt: skip

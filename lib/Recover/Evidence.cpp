@@ -402,16 +402,20 @@ static bool callsByName(StringRef code, StringRef name) {
   return false;
 }
 
+ProgramLine lowtide::findProgramLine(const ::onnx::NodeProto &node) {
+  // The innermost frame is the last one.
+  auto [outer, code] = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace").rtrim().rsplit('\n');
+  return {outer.rsplit('\n').second.trim(), code.split('#').first.trim()};
+}
+
 bool lowtide::isOfMaximumPool(const ::onnx::NodeProto &node) {
   if (findProgramOperator(node) != "aten.amax.default")
     return false;
   // The module that calls it; or the program's line of code, which is the last one, without its comment: it may also
   // take the function by its name.
   std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
-  StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
-  StringRef code = trace.rtrim().rsplit('\n').second.split('#').first;
   return (classes.size() > 1 && StringRef(classes[classes.size() - 2]).contains(".AdaptiveMaxPool")) ||
-         callsByName(code, "adaptive_max_pool");
+         callsByName(findProgramLine(node).code, "adaptive_max_pool");
 }
 
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {

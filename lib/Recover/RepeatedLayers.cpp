@@ -2,6 +2,8 @@
 //
 // Nothing is gained by that unless one of the two runs is without gradients (a target under `torch.no_grad`). Where the
 // run without gradients came second, the exporter's optimizer keeps the nodes of the first, and no note tells.
+// Arithmetic with a parameter that a line of code spells where it reads it, `exp(key + self.first - largest)`, is no
+// such run: a block gives what it computes a name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +15,9 @@
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <set>
 
@@ -28,9 +33,11 @@ namespace {
 class RepeatedLayers {
 public:
   explicit RepeatedLayers(const GraphProto &graph) : graph(graph), signature(graph), names(graph, signature) {
-    for (auto [i, node] : enumerate(graph.node()))
+    for (auto [i, node] : enumerate(graph.node())) {
       for (const std::string &output : node.output())
         producers[output] = int(i);
+      done.insert(describe(node, findProgramLine(node)));
+    }
   }
 
   std::vector<std::string> run() const;
@@ -41,23 +48,61 @@ private:
     std::optional<int64_t> lost = names.countLostReaders(value);
     return lost && *lost <= 0;
   }
-  bool isLayer(const NodeProto &node) const {
-    StringRef result = findProgramResult(node);
-    return !result.empty() && !movesElements(result) && any_of(node.input(), [&](const std::string &input) {
-      const SignatureEntry *entry = signature.findTarget(input);
-      return entry && entry->kind == SignatureEntry::Parameter;
-    });
+  /// An operation of this kind at a line of the program.
+  static std::string describe(const NodeProto &node, const ProgramLine &line) {
+    return (operationName(findProgramResult(node)) + "\n" + line.place + "\n" + line.code).str();
   }
-  bool isMadeByLayer(StringRef value) const;
+  bool isLayerFor(const NodeProto &reader, const NodeProto &node) const;
+  bool isMadeByLayer(const NodeProto &reader, StringRef value) const;
 
   const GraphProto &graph;
   Signature signature;
   ProgramNames names;
   StringMap<int> producers;
+  StringSet<> done;
 };
 } // namespace
 
-bool RepeatedLayers::isMadeByLayer(StringRef value) const {
+/// Whether a line of code writes the arithmetic that operations of this name do next to `parameter`.
+static bool spells(StringRef code, StringRef operation, StringRef parameter) {
+  const StringRef sign = StringSwitch<StringRef>(operation)
+                             .Case("add", "+")
+                             .Case("sub", "-")
+                             .Case("mul", "*")
+                             .Case("div", "/")
+                             .Default("");
+  auto isOfName = [](char c) { return isAlnum(c) || c == '_'; };
+  for (size_t at = 0; !sign.empty() && (at = code.find(parameter, at)) != StringRef::npos; at += parameter.size()) {
+    StringRef before = code.take_front(at), after = code.drop_front(at + parameter.size());
+    if ((!before.empty() && isOfName(before.back())) || (!after.empty() && isOfName(after.front())))
+      continue;
+    // Through what holds the parameter, `self.block.`.
+    before = before.rtrim("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.").rtrim();
+    after = after.ltrim();
+    if ((before.consume_back(sign) && !before.ends_with(sign)) ||
+        (after.consume_front(sign) && !after.starts_with(sign) && !after.starts_with("=")))
+      return true;
+  }
+  return false;
+}
+
+/// Whether a layer gives what `reader` reads, and not arithmetic that the line of `reader` does itself.
+bool RepeatedLayers::isLayerFor(const NodeProto &reader, const NodeProto &node) const {
+  StringRef result = findProgramResult(node);
+  if (result.empty() || movesElements(result))
+    return false;
+  const ProgramLine line = findProgramLine(reader);
+  // Of another operation of this kind at that line, the line tells nothing.
+  const bool mayBeThere =
+      !line.code.empty() && findProgramBlock(reader).empty() && !done.contains(describe(node, line));
+  return any_of(node.input(), [&](const std::string &input) {
+    const SignatureEntry *entry = signature.findTarget(input);
+    return entry && entry->kind == SignatureEntry::Parameter &&
+           !(mayBeThere && spells(line.code, operationName(result), leafOf(entry->target)));
+  });
+}
+
+bool RepeatedLayers::isMadeByLayer(const NodeProto &reader, StringRef value) const {
   std::set<int> seen;
   SmallVector<int> worklist{producers.lookup(value)};
   while (!worklist.empty() && seen.size() < longestWay) {
@@ -65,7 +110,7 @@ bool RepeatedLayers::isMadeByLayer(StringRef value) const {
     const NodeProto &node = graph.node(index);
     if (!seen.insert(index).second || isDetach(node) || isWithoutGradient(node))
       continue;
-    if (isLayer(node))
+    if (isLayerFor(reader, node))
       return true;
     for (const std::string &input : node.input())
       if (auto producer = producers.find(input); producer != producers.end() && isReadByNoOther(input))
@@ -82,7 +127,7 @@ std::vector<std::string> RepeatedLayers::run() const {
         continue;
       std::string name = names.find(node, int(operand));
       if (name != input && names.isLost(name) && operationName(name) == operationName(input) &&
-          !is_contained(found, name) && isMadeByLayer(input))
+          !is_contained(found, name) && isMadeByLayer(node, input))
         found.push_back(std::move(name));
     }
   return found;

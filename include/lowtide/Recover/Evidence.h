@@ -148,6 +148,12 @@ std::optional<int64_t> findProgramDivisor(const ::onnx::NodeProto &node);
 /// Whether the node was exported from a pooling that takes the largest element of all places (`adaptive_max_pool2d` to
 /// one), for which the exporter has `amax`: its stack trace or its module tells.
 bool isOfMaximumPool(const ::onnx::NodeProto &node);
+/// Where the program calls the operation that the node was exported from: `File "net.py", line 7, in forward`, and the
+/// line of code. Both are empty if unknown.
+struct ProgramLine {
+  llvm::StringRef place, code;
+};
+ProgramLine findProgramLine(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
 /// the name of its code, `<eval_with_key>.42`; empty: none.
 llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);

@@ -187,3 +187,34 @@ TEST(Findings, OneTrainingIsTaken) {
   node.add_output("w_start");
   EXPECT_THAT(keysOf(model), testing::Contains("initialization-skipped"));
 }
+
+TEST(Findings, ASumThatALineSpellsIsNoLayer) {
+  // q = maximum(x, x + self.first), and then y = x + self.first - q.
+  auto say = [](const std::string &code, const std::string &block = "net.py") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2] "b.first" = {1, 2}> {
+        add = Add(x, "b.first")
+        maximum = Max(x, add)
+        y = Sub(add, maximum)
+      })");
+    setSignature(model, {"b.first"}, "x: USER_INPUT\n\n# outputs\nsub: USER_OUTPUT\n");
+    setOperation(model, 0, "add", 1, "add.Tensor", "%x, %p_b_first");
+    setOperation(model, 1, "maximum", 1, "maximum.default", "%x, %add");
+    setOperation(model, 2, "sub", 1, "sub.Tensor", "%add_1, %maximum");
+    const std::string key = "pkg.torch.onnx.stack_trace", first = "File \"net.py\", line 7, in forward\n    ";
+    setNote(model, 0, key, first + "q = torch.maximum(x, x + self.first)");
+    setNote(model, 1, key, first + "q = torch.maximum(x, x + self.first)");
+    setNote(model, 2, key, "File \"" + block + "\", line 8, in forward\n    " + code);
+    return importModel(model).messages;
+  };
+  const std::string said = "runs layers again on the same values";
+  EXPECT_THAT(say("return x + self.b.first - q"), Not(HasSubstr(said)));
+  EXPECT_THAT(say("return first + x - q"), Not(HasSubstr(said)));
+  // A block without gradients gives it under a name; other arithmetic with the parameter; another name; a comment.
+  EXPECT_THAT(say("return t - q"), HasSubstr(said));
+  EXPECT_THAT(say("return t - q * self.first"), HasSubstr(said));
+  EXPECT_THAT(say("return t + self.first_of_all - q"), HasSubstr(said));
+  EXPECT_THAT(say("return t - q  # x + self.first"), HasSubstr(said));
+  EXPECT_THAT(say("return x + self.first - q", "<eval_with_key>.7"), HasSubstr(said));
+}

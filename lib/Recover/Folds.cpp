@@ -134,6 +134,19 @@ static bool isOffset(const TensorFacts &facts) {
   });
 }
 
+/// Numbers that a step of an operation may have multiplied the parameter with: what a layer makes of the program's own
+/// coordinates goes by a name that says nothing. Empty: none.
+static std::string findOtherOperand(const TensorFacts &facts, const Signature &signature) {
+  if (operationName(facts.tensor->name()) != "val")
+    return "";
+  for (const std::string &name : facts.foldedFrom) {
+    const SignatureEntry *entry = signature.findTarget(name);
+    if (entry ? entry->kind != SignatureEntry::Parameter : operationName(name) == "arange")
+      return name;
+  }
+  return "";
+}
+
 std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &facts, const Signature &signature) {
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
@@ -156,6 +169,8 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
     for (const std::string &name : facts.foldedFrom)
       if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";
+    if (std::string other = findOtherOperand(facts, signature); !other.empty())
+      return "computed of '" + other + "', too";
     if (joinsNumbers(facts, signature))
       return "joined with numbers that the program does not train";
     if (isOneOfResults(file, facts, signature))

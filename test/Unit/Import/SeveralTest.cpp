@@ -67,6 +67,25 @@ TEST(Several, AFunctionOfATokenThatIsRepeatedIsInverted) {
               HasSubstr("folded from parameter 'table' and changed by 'tanh'"));
 }
 
+TEST(Several, AProductWithABufferIsNotTheWeight) {
+  // `linear(coordinates, weight, bias)`, of which the exporter evaluated the product.
+  auto say = [](const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] val_1 = {1, 2, 3, 4}, float[2] b = {1, 2}> {
+        linear = Add(val_1, b)
+        y = Mul(x, linear)
+      })");
+    setSignature(model, {"w", "b"}, "b_places: BUFFER target='places' persistent=False\n");
+    setFoldedFrom(model, "val_1", sources);
+    setOperation(model, 0, "linear", 1, "linear.default", "%b_places, %p_w, %p_b");
+    return classify(model).messages;
+  };
+  EXPECT_THAT(say("['places', 'val_0', 'w']"), HasSubstr("folded from parameter 'w' and computed of 'places', too"));
+  EXPECT_THAT(say("['arange', 'view', 'val_0', 'w']"), HasSubstr("computed of 'arange', too"));
+  EXPECT_THAT(say("['val_0', 'w']"), Not(HasSubstr("folded from parameter")));
+}
+
 TEST(Several, AFunctionThatIsMovedIsOfTheParametersOwnShape) {
   auto make = [](const std::string &name, const std::string &dims, const std::string &sources) {
     return classify(makeEvaluated(name, dims, {1, 2, 4, 8, 16, 32}, "w", sources));

@@ -24,10 +24,10 @@ OPTIMIZER = dict(optimizer="sgd", options=dict(lr=0.001, momentum=0.9))
 
 
 def settle(module, torch):
-    """Moves vectors and numbers off their first values, as in a model that has trained: zeros and ones hide what is lost."""
+    """Moves vectors, numbers, and tables of one number off their first values, as in a model that has trained: zeros and ones hide what is lost."""
     with torch.no_grad():
         for parameter in module.parameters():
-            if parameter.dim() < 2:
+            if parameter.dim() < 2 or (parameter.numel() and (parameter == parameter.flatten()[0]).all()):
                 parameter.add_(0.02 * torch.randn(parameter.shape))
 
 

@@ -105,3 +105,24 @@ programs("words", [
     ("word-window", lambda: dict(window=weight(4), a=nn.Linear(5, 4)), ROWS, lambda m, x: m.a(x) * m.window),
     ("word-class-weight", lambda: dict(class_weight=weight(4), a=nn.Linear(5, 4)), dict(x=ROWS, y=(6, 4)), lambda m, x, y: -(F.softplus(m.class_weight) * y.softmax(-1) * m.a(x).log_softmax(-1)).sum(-1).mean() + m.class_weight.pow(2).mean()),
 ])  # fmt: skip
+
+# Wide enough that the exporter evaluates a layer's product and not what follows it.
+PLACES = lambda *shape, **more: lambda: dict(b=torch.randn(shape), o=nn.Linear(200, 4), **{name: make() for name, make in more.items()})  # noqa: E731
+WIDE = lambda: nn.Linear(2, 200)  # noqa: E731
+
+# Layers that read numbers of the program, as networks of coordinates do.
+programs("coordinates", [
+    ("coordinates-linear", PLACES(64, 2, a=WIDE), (64, 200), lambda m, x: m.o(m.a(m.b).relu() * x)),
+    ("coordinates-like-weight", PLACES(64, 64, a=lambda: nn.Linear(64, 200)), (64, 200), lambda m, x: m.o(m.a(m.b).relu() * x)),
+    ("coordinates-counted", PLACES(1, a=WIDE), (64, 200), lambda m, x: m.o(m.a(torch.arange(128.0).view(64, 2)).relu() * x) + m.b),
+    ("coordinates-bare", PLACES(64, 2, a=lambda: nn.Linear(2, 200, bias=False)), (64, 200), lambda m, x: m.o(m.a(m.b).relu() * x)),
+    ("coordinates-network", PLACES(64, 2, a=lambda: nn.Sequential(WIDE(), nn.ReLU(), nn.Linear(200, 200, bias=False))), (64, 200), lambda m, x: m.o(m.a(m.b).sigmoid() * x)),
+    ("coordinates-repeated", PLACES(1, 64, 2, a=WIDE), (2, 64, 200), lambda m, x: m.o(m.a(m.b).repeat(2, 1, 1) + x)),
+    ("coordinates-line", PLACES(1, 3, 2000, a=lambda: nn.Conv1d(3, 6, 3, padding=1)), (1, 6, 2000), lambda m, x: (m.a(m.b).relu() * x).mean()),
+    ("coordinates-group-norm", PLACES(1, 64, 200, a=lambda: nn.GroupNorm(2, 64)), (1, 64, 200), lambda m, x: m.o(m.a(m.b).relu() * x)),
+    ("coordinates-added", PLACES(64, 2, a=lambda: weight(2, 200), c=lambda: weight(200)), (64, 200), lambda m, x: m.o(torch.addmm(m.c, m.b, m.a).relu() * x)),
+    ("coordinates-scaled", PLACES(64, 2, a=lambda: weight(2, 200), c=lambda: weight(200)), (64, 200), lambda m, x: m.o(torch.addmm(m.c, m.b, m.a, alpha=0.5).relu() * x)),
+    ("coordinates-batched", PLACES(2, 32, 2, a=lambda: weight(2, 2, 200), c=lambda: weight(2, 32, 200)), (2, 32, 200), lambda m, x: m.o(torch.baddbmm(m.c, m.b, m.a).relu() * x)),
+    ("coordinates-pairs", PLACES(64, 2, a=lambda: nn.Bilinear(2, 2, 200)), (64, 200), lambda m, x: m.o(m.a(m.b, m.b).relu() * x)),
+    ("coordinates-learned", PLACES(1, p=lambda: weight(64, 2), a=WIDE), (64, 200), lambda m, x: m.o(m.a(m.p).relu() * x) + m.b),
+])  # fmt: skip

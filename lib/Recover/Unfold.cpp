@@ -448,7 +448,8 @@ static const TensorRule tensorRules[] = {
      "weight decay alone; with a warning"},
     {ofTensor<unfoldGathered>,
      "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
-     "under a mask; a token or table of one number everywhere: repeated for each sample (the first dimension of all "
+     "under a mask (of a huge negative number, or of one number in some windows: a sum that is it bit by bit, with a "
+     "warning); a token or table of one number everywhere: repeated for each sample (the first dimension of all "
      "inputs; a `…token` for each place, too), or read as a table called `relative_position_bias_table` is",
      "the table: rows that agree bit by bit are one row. Rows follow the numbering of T5, Swin, BEiT or clipped "
      "distances if the positions do, and otherwise their first occurrence; the name tells which way distances are "

@@ -51,6 +51,8 @@ public:
   /// Adds a constant of integers and returns its name.
   std::string addIntegers(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> values);
 
+  /// Adds a constant of type f32 and returns its name.
+  std::string addNumbers(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<float> values);
   /// Adds a scalar constant of type f32 and returns its name.
   std::string addNumber(float value);
   /// Adds a scalar truth value and returns its name.

@@ -10,7 +10,8 @@
 //  3. Without notes, only a table whose positions follow a known rule is taken for one, and no formula wrote it.
 //  4. The order of the rows in the table is that of a known rule of positions if the tensor follows one, and that of
 //     their first occurrence otherwise.
-// Positions that a mask added a huge negative number to hold no row.
+// Positions that a mask added a huge negative number to hold no row. Those that it added a small one to (windows that
+// were shifted: -100) hold the row of the same pair in another window, if it is bit by bit what the sum gives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -171,9 +172,9 @@ static bool isRepeated(ArrayRef<int64_t> rows, int64_t times) {
   return rows.drop_front(part) == rows.drop_back(part);
 }
 
-/// Makes `tensor` of parameter `name`, whose rows `found` says.
+/// Makes `tensor` of parameter `name`, whose rows `found` says, and of what a mask added at each position.
 static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef bytes, const Gathering &gathering,
-                    const std::string &name, StringRef module, bool isAssumed) {
+                    const std::string &name, StringRef module, bool isAssumed, ArrayRef<float> mask = {}) {
   const Gathering *found = &gathering;
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), perm;
   SmallVector<int64_t> positionDims = dimsOf(tensor, found->positionAxes);
@@ -181,8 +182,9 @@ static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef 
       name, {found->numRows}, std::vector<int64_t>(bytes.size() / findElementType(tensor.data_type())->bytes, -1)};
   part.dims.append(dimsOf(tensor, found->featureAxes));
   std::vector<int64_t> along = offsetsOf(dims, found->featureAxes);
-  for (auto [start, row] : zip_equal(offsetsOf(dims, found->positionAxes), found->rows))
-    if (row >= 0)
+  const bool adds = any_of(mask, [](float added) { return added != 0; });
+  for (auto [position, start] : enumerate(offsetsOf(dims, found->positionAxes)))
+    if (const int64_t row = found->rows[position]; row >= 0 && !(adds && mask[position] != 0))
       for (auto [i, offset] : enumerate(along))
         part.map[size_t(start + offset)] = row * found->width + int64_t(i);
   graph.setModule(module);
@@ -205,9 +207,15 @@ static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef 
   }
   bool masked = found->isMasked();
   value = graph.addNode("Reshape", {value, graph.addIntegers({int64_t(dims.size())}, dims)},
-                        masked ? StringRef() : StringRef(tensor.name()));
+                        masked || adds ? StringRef() : StringRef(tensor.name()));
   if (masked)
     graph.addMasked(tensor, bytes, part.map, value);
+  else if (adds) {
+    SmallVector<int64_t> shape(dims);
+    for (int64_t axis : found->featureAxes)
+      shape[size_t(axis)] = 1;
+    graph.addNode("Add", {value, graph.addNumbers(shape, mask)}, tensor.name());
+  }
   graph.remove(tensor);
 }
 
@@ -312,6 +320,50 @@ static bool isOfUnknownShape(const Evaluated &evaluated, const Gathering &gather
   return gathering.featureAxes.size() > 1 && (views(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, views));
 }
 
+/// Of a sum with a mask that adds one number, far below every row: the rows, with a huge negative number where the mask
+/// adds its own. Empty: there is no such mask.
+static std::string hideMasked(StringRef bytes) {
+  std::vector<float> values = asFloats(bytes);
+  float largest = 0;
+  for (float value : values)
+    largest = std::max(largest, std::fabs(value));
+  if (largest < 16 || largest > 1e4f)
+    return "";
+  for (float &value : values)
+    if (value < -largest / 2)
+      value = -1e30f;
+  return std::string(reinterpret_cast<const char *>(values.data()), bytes.size());
+}
+
+/// Gives the pairs of positions that a mask added a number to the row that the same pair reads in a window where it
+/// added none. Returns that number by position (row-major); nullopt: the sum is another one.
+static std::optional<std::vector<float>> subtractMask(ArrayRef<int64_t> dims, Gathering &gathering, StringRef bytes) {
+  const std::vector<float> values = asFloats(bytes);
+  const std::vector<int64_t> along = offsetsOf(dims, gathering.featureAxes);
+  const std::vector<int64_t> starts = offsetsOf(dims, gathering.positionAxes);
+  if (gathering.positionAxes.size() < 3)
+    return std::nullopt;
+  const size_t pairs = size_t(dims[gathering.positionAxes.back()] * dims[gathering.positionAxes.rbegin()[1]]);
+  std::vector<int64_t> read(pairs, -1);
+  for (auto [i, row] : enumerate(gathering.rows))
+    if (row >= 0 && read[i % pairs] < 0)
+      read[i % pairs] = int64_t(i);
+  std::vector<float> mask(starts.size(), 0.0f);
+  for (auto [i, row] : enumerate(gathering.rows)) {
+    const int64_t from = read[i % pairs];
+    if (from < 0)
+      return std::nullopt;
+    if (row >= 0)
+      continue;
+    const size_t start = size_t(starts[i]), base = size_t(starts[size_t(from)]);
+    mask[i] = std::round(values[start] - values[base]);
+    if (any_of(along, [&](int64_t at) { return values[start + size_t(at)] != values[base + size_t(at)] + mask[i]; }))
+      return std::nullopt;
+    row = gathering.rows[size_t(from)];
+  }
+  return mask;
+}
+
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
   if (evaluated.parameters.size() != 1 || !mayGather(evaluated) || isScaledByAttention(graph, tensor.name()))
@@ -319,18 +371,33 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes || bytes->empty())
     return false;
-  std::optional<Gathering> found = findGathering(tensor, *bytes);
+  // A table is taken out of a sum with numbers of the program if pairs of positions read it by a known rule.
+  const bool isSum = operationName(tensor.name()) == "add" && tensor.data_type() == TensorProto::FLOAT;
+  const std::string hidden = isSum ? hideMasked(*bytes) : "";
+  std::optional<Gathering> found = findGathering(tensor, hidden.empty() ? *bytes : hidden);
   if (!found || (!found->isMasked() && found->numRows == int64_t(found->rows.size())))
     return false; // each row once: the tensor is the parameter in another order
-  if (!movesElements(tensor.name()) && !found->isMasked())
+  std::vector<float> mask;
+  if (!hidden.empty()) {
+    std::optional<std::vector<float>> added =
+        subtractMask(SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end()), *found, *bytes);
+    if (!added)
+      return false;
+    mask = std::move(*added);
+  }
+  const bool needsRule = isSum && !found->isMasked();
+  if (!movesElements(tensor.name()) && !found->isMasked() && !needsRule)
     return false;
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)
-    return unfoldUniform(graph, evaluated, *bytes);
+    return !isSum && unfoldUniform(graph, evaluated, *bytes);
   const std::string &name = evaluated.parameters.front()->target;
-  const bool isGuess =
-      orderPairs(dimsOf(tensor, found->positionAxes), *found, name) || isOfUnknownShape(evaluated, *found);
-  replace(graph, tensor, *bytes, *found, name, moduleOf(name), isGuess);
+  const bool isUnordered = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
+  if (needsRule && isUnordered)
+    return false;
+  // What was added may itself be a function of the distance: it stays in the table.
+  const bool isGuess = needsRule || isUnordered || isOfUnknownShape(evaluated, *found);
+  replace(graph, tensor, *bytes, *found, name, moduleOf(name), isGuess, mask);
   return true;
 }
 

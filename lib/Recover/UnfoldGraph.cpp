@@ -118,6 +118,12 @@ std::string UnfoldingGraph::addIntegers(ArrayRef<int64_t> dims, ArrayRef<int64_t
   return name;
 }
 
+std::string UnfoldingGraph::addNumbers(ArrayRef<int64_t> dims, ArrayRef<float> values) {
+  std::string name;
+  addConstant(dims, TensorProto::FLOAT, name).set_raw_data(values.data(), values.size() * sizeof(float));
+  return name;
+}
+
 std::string UnfoldingGraph::addTruth(bool value) {
   std::string name;
   addConstant({}, TensorProto::BOOL, name).add_int32_data(value);

@@ -140,3 +140,31 @@ TEST(Tables, ShortRampsAreWeights) {
                      0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.125, 1.25}> { y = Mul(x, m) })"));
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("m"));
 }
+
+TEST(Tables, MaskedWindowsHoldTheRowsOfOthers) {
+  // A table of a 2 × 2 window for two heads, plus -100 in the second window between its two rows of cells.
+  auto table = [](int row, int head) { return float(row * row) / 64 + float(4 * head); };
+  std::vector<float> values;
+  for (int window = 0; window != 2; ++window)
+    for (int head = 0; head != 2; ++head)
+      for (int query = 0; query != 4; ++query)
+        for (int key = 0; key != 4; ++key) {
+          const int row = (query / 2 - key / 2 + 1) * 3 + query % 2 - key % 2 + 1;
+          values.push_back(table(row, head) + (window && query / 2 != key / 2 ? -100.0f : 0.0f));
+        }
+  const std::string name = "relative_position_bias_table";
+  const std::string from = "['" + name + "', 'index_1', 'masked_fill', 'permute_1']";
+  Classified result = classify(makeEvaluated("add_6", "2,2,4,4", values, name, from));
+  ASSERT_TRUE(result.find(name)) << result.messages;
+  EXPECT_THAT(result.find(name)->dims, ElementsAre(9, 2));
+  std::vector<float> expected;
+  for (int row = 0; row != 9; ++row)
+    for (int head = 0; head != 2; ++head)
+      expected.push_back(table(row, head));
+  EXPECT_THAT(result.values[name], testing::ElementsAreArray(expected));
+  EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: " + name));
+  // Another number at one place is no such mask.
+  values.back() += 1;
+  values[values.size() - 3] -= 1;
+  EXPECT_THAT(classify(makeEvaluated("add_6", "2,2,4,4", values, name, from)).messages, HasSubstr("changed by 'add'"));
+}

@@ -331,6 +331,10 @@ static constexpr Row rows[] = {
      "the program runs layers again on the same values, and the exporter merged the two runs: gradients flow through "
      "both, unless one is without gradients (torch.no_grad), which the file does not tell: {names}",
      "write .detach() in place of torch.no_grad(), and export with optimize=False"},
+    {FindingKind::DropoutEvaluated, "dropout-evaluated", Certainty::Assumed,
+     "the exporter evaluated the program's dropout of what no input changes, and the file holds one draw of it, which "
+     "is read in every step: {names}",
+     "export with optimize=False"},
     {FindingKind::LabelSmoothingRestored, "label-smoothing-restored", Certainty::Stated,
      "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives other losses; "
      "it is put back: {names}",

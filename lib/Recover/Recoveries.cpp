@@ -15,6 +15,7 @@
 #include "Detached.h"
 #include "DetachedImages.h"
 #include "DroppedEpsilons.h"
+#include "EvaluatedDropout.h"
 #include "GuardedZeros.h"
 #include "HiddenRows.h"
 #include "LabelSmoothing.h"
@@ -237,6 +238,11 @@ static const Recovery operations[] = {
      "`Dropout` of the weights; an `Attention` node holds none",
      {},
      FindingKind::AttentionDropoutLost},
+    {finds<findEvaluatedDropout>,
+     "an evaluated result of an operation with several, where the number of a dropout is gone or elements are −0",
+     "",
+     {},
+     FindingKind::DropoutEvaluated},
     {detachBlocks, "stack traces of code that the exporter put in place of a block with a mode",
      "`detach` of what the blocks made, where parameters outside have gradients without them",
      FindingKind::BlockWithoutGradient, FindingKind::BlockModeUnknown},

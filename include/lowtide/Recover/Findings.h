@@ -118,6 +118,7 @@ enum class FindingKind : uint8_t {
   LookUpFrequencyLost,
   DetachedTwins,
   LayersRepeated,
+  DropoutEvaluated,
   LabelSmoothingRestored,
 };
 /// `label-smoothing-restored`: a key that stays when words change (`lowtide check --json`).

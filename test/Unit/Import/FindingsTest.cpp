@@ -218,3 +218,32 @@ TEST(Findings, ASumThatALineSpellsIsNoLayer) {
   EXPECT_THAT(say("return t - q  # x + self.first"), HasSubstr(said));
   EXPECT_THAT(say("return x + self.first - q", "<eval_with_key>.7"), HasSubstr(said));
 }
+
+TEST(Findings, AnEvaluatedDropoutIsOneDraw) {
+  // Three dropouts, of which the second one read no input.
+  auto say = [](const std::string &sources, int last = 2, const std::string &values = "1, 2") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y)
+      <float[2] w = {1, 2}, float ratio = {0.5}, bool trains = {1}, float[2] getitem_2 = {)" +
+                                  values + R"(}> {
+        a = Mul(x, w)
+        getitem = Dropout(a, ratio, trains)
+        b = Add(getitem, getitem_2)
+        getitem_4 = Dropout(b, ratio, trains)
+        y = Mul(getitem_4, w)
+      })");
+    setSignature(model, {"w"});
+    setOperation(model, 1, "native_dropout", 1, "native_dropout.default", "%a, 0.5, True");
+    setOperation(model, 3, "native_dropout_" + std::to_string(last), 1, "native_dropout.default", "%b, 0.5, True");
+    setFoldedFrom(model, "getitem_2", sources);
+    return importModel(model).messages;
+  };
+  const std::string said = "the file holds one draw of it, which is read in every step: getitem_2";
+  EXPECT_THAT(say("['arange', 'sin']"), HasSubstr(said));
+  // No dropout is gone: another operation's result.
+  EXPECT_THAT(say("['arange', 'sin']", 1), Not(HasSubstr(said)));
+  // A sign of what was dropped, next to what was not.
+  EXPECT_THAT(say("['arange', 'sin']", 1, "-0, 2"), HasSubstr(said));
+  EXPECT_THAT(say("['arange', 'sin']", 1, "0, 2"), Not(HasSubstr(said)));
+}

@@ -81,6 +81,14 @@ programs("dropout", [
     *((f"drop-{name}", lambda part=part, b=base: dict(b(), d=part(0.3)), shape, lambda m, x: m.d(m.a(x)).tanh()) for name, part, base, shape in (
         ("rows", nn.Dropout, LINEAR, ROWS), ("1d", nn.Dropout1d, CONV1, LINE), ("2d", nn.Dropout2d, CONV, IMAGE), ("3d", nn.Dropout3d, SOLID, VOLUME), ("alpha", nn.AlphaDropout, LINEAR, ROWS), ("feature-alpha", nn.FeatureAlphaDropout, CONV, IMAGE))),
     ("drop-attention", lambda: dict(q=nn.Linear(8, 24), o=nn.Linear(8, 8)), (5, 3, 8), lambda m, x: F.multi_head_attention_forward(x, x, x, 8, 2, m.q.weight, m.q.bias, None, None, False, 0.3, m.o.weight, m.o.bias, training=m.training)[0]),
+    ("drop-table", lambda: dict(LINEAR(), w=weight(6, 4)), ROWS, lambda m, x: m.a(x) + F.dropout(m.w, 0.5, m.training)),
+    ("drop-table-expanded", lambda: dict(LINEAR(), w=weight(1, 4)), ROWS, lambda m, x: m.a(x) + F.dropout(m.w, 0.5, m.training).expand(6, 4)),
+    ("drop-table-repeated", lambda: dict(LINEAR(), w=weight(1, 4)), ROWS, lambda m, x: m.a(x) + F.dropout(m.w.expand(6, 4), 0.5, m.training)),
+    ("drop-positions", lambda: dict(LINEAR(), p=nn.Embedding(6, 4)), ROWS, lambda m, x: m.a(x) + F.dropout(m.p(torch.arange(6)), 0.5, m.training)),
+    ("drop-projected", lambda: dict(LINEAR(), w=weight(6, 3), o=nn.Linear(3, 4)), ROWS, lambda m, x: m.a(x) * m.o(F.dropout(m.w, 0.5, m.training))),
+    ("drop-weight", lambda: dict(w=weight(4, 5)), ROWS, lambda m, x: F.linear(x, F.dropout(m.w, 0.5, m.training))),
+    ("drop-waves", lambda: dict(LINEAR()), ROWS, lambda m, x: m.a(x) + F.dropout(torch.sin(torch.arange(24.0)).view(6, 4), 0.5, m.training)),
+    ("drop-waves-projected", lambda: dict(LINEAR(), o=nn.Linear(4, 4)), ROWS, lambda m, x: m.a(x) * m.o(F.dropout(torch.sin(torch.arange(24.0)).view(6, 4), 0.5, m.training))),
     ("drop-nothing", lambda: dict(LINEAR(), d=nn.Dropout(0.0)), ROWS, lambda m, x: m.d(m.a(x))),
     ("drop-evaluated", lambda: dict(LINEAR(), d=nn.Dropout(0.5).eval()), ROWS, lambda m, x: m.d(m.a(x))),
 ])  # fmt: skip

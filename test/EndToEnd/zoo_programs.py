@@ -78,6 +78,8 @@ CASES = [
     ("rnn-long", "dynamo", False, "holds"),
     ("drop-2d", "plain", False, "holds"),
     ("drop-attention", "dynamo", False, "holds"),
+    ("drop-waves", "dynamo", False, "warns"),
+    ("coordinates-repeated", "dynamo", False, "warns"),
     ("drop-alpha", "dynamo plain", False, "holds"),
     ("strange-dropout-modules", "dynamo", False, "holds"),
     ("strange-part-written", "dynamo plain", False, "holds"),

@@ -66,8 +66,8 @@ def logits_of_waves(module, input_values):
 
 
 def make(kind, config, **options):
-    """A model in the plain form of its attention, which all exporters can write."""
-    return getattr(t, kind)(getattr(t, config)(**options, attn_implementation=options.get("attn_implementation", "eager")))
+    """A model in the plain forms of its attention and experts, which all exporters can write, and PyTorch can run in f64."""
+    return getattr(t, kind)(getattr(t, config)(**options, attn_implementation=options.get("attn_implementation", "eager"), experts_implementation="batched_mm"))
 
 
 def case(name, family, kind, config, options, feeds, call):

@@ -9,7 +9,8 @@
 //   3. The cotangent of what every round reads is a sum over the rounds. Where a round's term is a product, or a
 //      reduction of what is laid in rows anyway, the sum is made of the rows of all rounds at once; any other is
 //      carried.
-//   4. A round that is itself a loop (a segment of steps) is not recomputed: the forward scan lays down what the
+//   4. Within a segment, products of states with what every step reads are one product of all of its steps.
+//   5. A round that is itself a loop (a segment of steps) is not recomputed: the forward scan lays down what the
 //      way back reads, and sums are carried, so that nothing of all segments is there at once but that. Which of it is
 //      recomputed after all is chosen later (train-recompute-scans).
 //
@@ -19,6 +20,7 @@
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/Scan.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -50,6 +52,7 @@ private:
   void keepSegment();
   Value findState(unsigned i);
   void writeStep();
+  void multiplyAhead();
   unsigned collect(Value root);
   std::function<Expr()> stack(Value value);
   bool isKept(Value value);
@@ -195,6 +198,32 @@ static Value throughViews(Value value) {
   while (auto view = value.getDefiningOp<ReshapeOp>())
     value = view.getX();
   return value;
+}
+
+/// What the step's products of slices and states with what every step reads come to is known for all steps of a
+/// segment: one product of many rows takes less time than many of few. Of a whole sequence it would take room.
+void ScanGradient::multiplyAhead() {
+  // What stands in a function walks a whole sequence; the round of a segment is in no op while its way back is written.
+  if (isa_and_nonnull<FunctionOpInterface>(scan->getParentOp()))
+    return;
+  inner.setInsertionPointToStart(body);
+  for (auto dot : scan.getBlock()->getOps<DotOp>()) {
+    auto given = dyn_cast<BlockArgument>(throughViews(dot.getA())), read = dyn_cast<BlockArgument>(dot.getB());
+    Value made = mapping.lookup(dot.getY());
+    if (!given || !read || given.getArgNumber() >= sliced + carried || read.getArgNumber() < sliced + carried ||
+        dot.getTransposeA() || typeOf(made).getRank() != 2 || made.use_empty())
+      continue;
+    const unsigned number = given.getArgNumber();
+    Value all = number < sliced ? scan.getSliced()[number] : states[number - sliced];
+    const int64_t count = rounds * typeOf(dot.getA()).getDimSize(0);
+    Expr rows = reshape(at(builder, all), {count, typeOf(dot.getA()).getDimSize(1)});
+    auto product = DotOp::create(builder, dot.getLoc(), typeOf(made).clone({count, typeOf(made).getDimSize(1)}), rows,
+                                 scan->getOperand(read.getArgNumber()), false, dot.getTransposeB());
+    Expr parts = reshape(at(builder, product), prefixed(rounds, typeOf(made).getShape()));
+    made.replaceAllUsesWith(reshape(at(inner, addSlice(parts)), typeOf(made).getShape()));
+    made.getDefiningOp()->erase();
+  }
+  inner.setInsertionPointToEnd(body);
 }
 
 /// The forward round of a scan of segments, with its states as arguments for the time being.
@@ -454,6 +483,8 @@ LogicalResult ScanGradient::run() {
       Total total = isOfSegments ? Total() : sumUp(term);
       results.push_back({i, total ? total : carrySum(term)});
     }
+  if (!isOfSegments)
+    multiplyAhead();
   finish(handedOn);
   for (auto &[i, total] : results)
     g.set(i, total());

@@ -102,12 +102,6 @@ SmallVector<LoopNest> codegen::getLoopNests(nn::KernelOp kernel) {
   llvm::MapVector<ArrayAttr, LoopNest> nests;
   Builder builder(kernel.getContext());
   bool flat = isFlat(kernel);
-  auto product = [](ArrayRef<int64_t> extents) {
-    int64_t count = 1;
-    for (int64_t extent : extents)
-      count *= extent;
-    return count;
-  };
   for (auto [i, result] : llvm::enumerate(kernel.getYield().getOperands())) {
     SmallVector<int64_t> shape(getType(result).getShape());
     if (flat)
@@ -120,11 +114,11 @@ SmallVector<LoopNest> codegen::getLoopNests(nn::KernelOp kernel) {
     if (nest.numInner == shape.size())
       nest.numInner = 0;
     // Few rows are few tasks.
-    while (nest.numInner > 1 && product(ArrayRef(shape).drop_back(nest.numInner)) < kMinRows &&
-           product(ArrayRef(shape).take_back(nest.numInner - 1)) >= kRowElements)
+    while (nest.numInner > 1 && ShapedType::getNumElements(ArrayRef(shape).drop_back(nest.numInner)) < kMinRows &&
+           ShapedType::getNumElements(ArrayRef(shape).take_back(nest.numInner - 1)) >= kRowElements)
       --nest.numInner;
-    nest.inner = product(ArrayRef(shape).take_back(nest.numInner));
-    nest.rows = product(ArrayRef(shape).drop_back(nest.numInner));
+    nest.inner = ShapedType::getNumElements(ArrayRef(shape).take_back(nest.numInner));
+    nest.rows = ShapedType::getNumElements(ArrayRef(shape).drop_back(nest.numInner));
   }
   return llvm::map_to_vector(nests.takeVector(), [](auto pair) { return pair.second; });
 }

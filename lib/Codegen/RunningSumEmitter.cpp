@@ -17,13 +17,6 @@ static constexpr int64_t kMinTile = 16, kMaxTile = 256, kTasks = 8, kTaskElement
 
 static ArrayRef<int64_t> getShape(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape(); }
 
-static int64_t product(ArrayRef<int64_t> extents) {
-  int64_t count = 1;
-  for (int64_t extent : extents)
-    count *= extent;
-  return count;
-}
-
 nn::CumSumOp codegen::getRunningSum(nn::KernelOp kernel) {
   nn::CumSumOp sum;
   for (Operation &op : kernel.getBlock()->without_terminator())
@@ -61,8 +54,8 @@ struct Lines {
 
   explicit Lines(nn::CumSumOp sum)
       : outer(getShape(sum.getY()).take_front(sum.getDim())), inner(getShape(sum.getY()).drop_front(sum.getDim() + 1)),
-        length(getShape(sum.getY())[sum.getDim()]), columns(product(inner)) {
-    const int64_t share = llvm::divideCeil(product(outer) * columns, kTasks);
+        length(getShape(sum.getY())[sum.getDim()]), columns(ShapedType::getNumElements(inner)) {
+    const int64_t share = llvm::divideCeil(ShapedType::getNumElements(outer) * columns, kTasks);
     tile = std::min(columns, std::clamp<int64_t>(llvm::alignTo(share, kMinTile), kMinTile, kMaxTile));
     tiles = llvm::divideCeil(columns, tile);
   }
@@ -71,7 +64,8 @@ struct Lines {
 
 LaunchShape codegen::getRunningSumShape(nn::CumSumOp sum) {
   Lines lines(sum);
-  return {product(lines.outer) * lines.tiles, std::max<int64_t>(1, kTaskElements / (lines.length * lines.tile)), 0};
+  return {ShapedType::getNumElements(lines.outer) * lines.tiles,
+          std::max<int64_t>(1, kTaskElements / (lines.length * lines.tile)), 0};
 }
 
 void codegen::emitRunningSum(KernelContext &context, nn::CumSumOp sum) {
@@ -83,7 +77,7 @@ void codegen::emitRunningSum(KernelContext &context, nn::CumSumOp sum) {
   Value sums = function.local(type, lines.tile), zero = function.index(0);
 
   evaluator.loop(function.begin, function.end, 1, LoopKind::Sequential, [&](Value task) {
-    SmallVector<Value> parts = function.delinearize(task, {product(lines.outer), lines.tiles});
+    SmallVector<Value> parts = function.delinearize(task, {ShapedType::getNumElements(lines.outer), lines.tiles});
     SmallVector<Value> before = function.delinearize(parts[0], lines.outer);
     Value first = function.mul(parts[1], function.index(lines.tile)), width = function.index(lines.tile);
     if (lines.columns % lines.tile != 0)

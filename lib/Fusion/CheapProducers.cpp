@@ -92,27 +92,12 @@ bool lowtide::isMadeOfConstants(Operation *op) {
 /// whatever few ops make of constants alone.
 static DenseSet<Operation *> findCheap(Block &block) {
   DenseSet<Operation *> cheap;
-  // Ops that a value made of constants stands for.
-  DenseMap<Operation *, unsigned> sizes;
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
       continue;
-    if (isUnitReshape(&op) || repeatsElements(&op) || repeatsRows(&op) || widensFloats(&op) || joinsStored(&op))
+    if (isUnitReshape(&op) || repeatsElements(&op) || repeatsRows(&op) || widensFloats(&op) || joinsStored(&op) ||
+        isMadeOfConstants(&op))
       cheap.insert(&op);
-    if (!canBeOfConstants(&op))
-      continue;
-    unsigned size = 1;
-    bool isMadeOfConstants = llvm::all_of(op.getOperands(), [&](Value operand) {
-      Operation *producer = operand.getDefiningOp();
-      if (!producer)
-        return false;
-      size += sizes.lookup(producer);
-      return producer->hasTrait<OpTrait::ConstantLike>() || sizes.count(producer);
-    });
-    if (isMadeOfConstants && size <= kMaxClonedOps) {
-      sizes[&op] = size;
-      cheap.insert(&op);
-    }
   }
   return cheap;
 }

@@ -121,7 +121,9 @@ bool needsWideIndex(nn::KernelOp kernel);
 /// Operands of whose pointers `function` makes use.
 llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOperands);
 
-/// The op of a kernel that is one transpose which reads memory crosswise, in lines long enough for tiles; or null.
+/// The op of a kernel that is one transpose of an operand, or null.
+nn::TransposeOp getSoleTranspose(nn::KernelOp kernel);
+/// The same where it reads memory crosswise, in lines long enough for tiles; or null. CPU only.
 nn::TransposeOp getCrosswiseTranspose(nn::KernelOp kernel);
 LaunchShape getTransposeShape(nn::TransposeOp op);
 void emitTranspose(KernelContext &context, nn::TransposeOp op);

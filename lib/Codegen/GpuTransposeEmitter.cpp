@@ -60,15 +60,8 @@ struct TransposeShape {
 } // namespace
 
 nn::TransposeOp codegen::getTileTranspose(nn::KernelOp kernel) {
-  nn::TransposeOp found;
-  for (Operation &op : kernel.getBlock()->without_terminator()) {
-    if (op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (found || !isa<nn::TransposeOp>(op))
-      return {};
-    found = cast<nn::TransposeOp>(op);
-  }
-  if (!found || !isa<BlockArgument>(found.getX()) || kernel.getNumResults() != 1)
+  nn::TransposeOp found = getSoleTranspose(kernel);
+  if (!found)
     return {};
   TransposeShape shape(found);
   // A few elements beside one another are read together anyway.

@@ -255,9 +255,7 @@ Value RegionEvaluator::loadFromPieces(Operation *op, ValueRange index) {
     Value row = function.add(
         function.mul(function.linearize(index.take_front(dim), shape.take_front(dim)), placed.piece.extent),
         puller.sub(position, placed.piece.start));
-    int64_t inner = 1;
-    for (int64_t extent : shape.drop_front(dim + 1))
-      inner *= extent;
+    const int64_t inner = ShapedType::getNumElements(shape.drop_front(dim + 1));
     return function.load(placed.piece.pointer, type.getElementType(),
                          function.add(function.mul(row, function.index(inner)),
                                       function.linearize(index.drop_front(dim + 1), shape.drop_front(dim + 1))));

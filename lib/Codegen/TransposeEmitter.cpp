@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GpuMovement.h"
+#include "Emitters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -24,11 +24,9 @@ struct CrossShape {
   explicit CrossShape(nn::TransposeOp op) {
     ArrayRef<int64_t> operand = op.getX().getType().getShape();
     for (int64_t dim : op.getPermutation()) {
-      int64_t stride = 1;
-      for (int64_t extent : operand.drop_front(dim + 1))
-        stride *= extent;
       if (operand[dim] == 1)
         continue;
+      const int64_t stride = ShapedType::getNumElements(operand.drop_front(dim + 1));
       if (!from.empty() && from.back() == stride * operand[dim]) {
         extents.back() *= operand[dim];
         from.back() = stride;
@@ -44,22 +42,29 @@ struct CrossShape {
     cross = llvm::find(from, 1) - from.begin();
   }
   int64_t tiles() const { return llvm::divideCeil(extents[cross], kSide); }
-  int64_t others() const {
-    int64_t count = 1;
-    for (auto [d, extent] : llvm::enumerate(extents))
-      count *= d == last || d == cross ? 1 : extent;
-    return count;
-  }
+  int64_t others() const { return ShapedType::getNumElements(extents) / (extents[last] * extents[cross]); }
 };
 } // namespace
 
+nn::TransposeOp codegen::getSoleTranspose(nn::KernelOp kernel) {
+  nn::TransposeOp found;
+  for (Operation &op : kernel.getBlock()->without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (found || !isa<nn::TransposeOp>(op))
+      return {};
+    found = cast<nn::TransposeOp>(op);
+  }
+  return found && isa<BlockArgument>(found.getX()) && kernel.getNumResults() == 1 ? found : nn::TransposeOp();
+}
+
 nn::TransposeOp codegen::getCrosswiseTranspose(nn::KernelOp kernel) {
-  nn::TransposeOp op = getTileTranspose(kernel);
+  nn::TransposeOp op = getSoleTranspose(kernel);
   if (!op)
     return {};
-  CrossShape shape(op);
-  const bool isTile =
-      shape.cross != shape.last && shape.extents[shape.cross] >= kSide && shape.extents[shape.last] >= kSide;
+  const CrossShape shape(op);
+  const bool isTile = shape.extents.size() > 1 && shape.cross != shape.last && shape.extents[shape.cross] >= kSide &&
+                      shape.extents[shape.last] >= kSide;
   return isTile ? op : nn::TransposeOp();
 }
 

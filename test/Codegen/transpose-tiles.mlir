@@ -11,6 +11,14 @@ func.func @whole(%x: tensor<2x32x8x1x10xf32>) -> tensor<2x8x1x10x32xf32> {
   %y = nn.transpose %x [0, 2, 3, 4, 1] : tensor<2x32x8x1x10xf32> -> tensor<2x8x1x10x32xf32>
   return %y : tensor<2x8x1x10x32xf32>
 }
+// Short dimensions that stay neighbours are long lines: 3 × 40 × 20.
+// CHECK-LABEL: func.func private @loop_0.body
+// CHECK: llvm.alloca {{.*}} !llvm.array<256 x f32>
+// CHECK: return
+func.func @joined(%x: tensor<3x4x5x40xf32>) -> tensor<3x40x4x5xf32> {
+  %y = nn.transpose %x [0, 3, 1, 2] : tensor<3x4x5x40xf32> -> tensor<3x40x4x5xf32>
+  return %y : tensor<3x40x4x5xf32>
+}
 // What is left over at the edges goes element by element.
 // CHECK-LABEL: func.func private @loop_0.body
 // CHECK: llvm.alloca {{.*}} !llvm.array<256 x f32>

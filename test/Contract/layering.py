@@ -116,7 +116,7 @@ class Layering(unittest.TestCase):
 
     #: Files outside lib/Dialect and lib/Legalize that name ops of nn or train: which, and why no interface is asked.
     NAMED = {
-        "lib/Codegen/GpuTransposeEmitter.cpp": ("TransposeOp", "a kernel of its own through shared memory"),
+        "lib/Codegen/TransposeEmitter.cpp": ("TransposeOp", "kernels of its own, by tiles and through shared memory"),
         "lib/Codegen/LoopEmitter.cpp": ("BroadcastOp ReshapeOp", "movements that leave flat positions as they are"),
         "lib/Codegen/RunningSumEmitter.cpp": ("CumSumOp ReshapeOp", "the op that a line has once, and movements that leave its positions as they are"),
         "lib/Codegen/RegionEvaluator.cpp": ("ReshapeOp", "position arithmetic that is cheaper than what their records say"),

@@ -20,9 +20,8 @@ static std::optional<int64_t> passIf(bool passes, int64_t dim) {
 
 /// The dimension of `from` that has the extent of dimension `dim` of `to`, with as many elements before it.
 static std::optional<int64_t> findRegrouped(ArrayRef<int64_t> to, ArrayRef<int64_t> from, int64_t dim) {
-  int64_t before = 1, own = 1;
-  for (int64_t extent : to.take_front(dim))
-    before *= extent;
+  const int64_t before = ShapedType::getNumElements(to.take_front(dim));
+  int64_t own = 1;
   for (auto [d, extent] : llvm::enumerate(from)) {
     if (own == before && extent == to[dim])
       return d;

@@ -26,16 +26,6 @@ static constexpr size_t kFewSums = 4;
 /// Rounds of a segment that stand in a row where that must be few.
 static constexpr int64_t kFewRounds = 4;
 
-int64_t ReductionSet::countSegments(int64_t outerCount, int64_t innerCount) {
-  if (innerCount >= kSegment)
-    return outerCount * llvm::divideCeil(innerCount, kSegment);
-  return llvm::divideCeil(outerCount, std::max<int64_t>(1, kSegment / innerCount));
-}
-
-int64_t ReductionSet::countBlocks(int64_t outerCount, int64_t innerCount) {
-  return outerCount * llvm::divideCeil(innerCount, kBlock);
-}
-
 SmallVector<Value> ReductionSet::allocateShared(int64_t count) {
   return llvm::map_to_vector(types, [&](Type type) { return function.shared(type, count); });
 }
@@ -46,23 +36,10 @@ SmallVector<Value> ReductionSet::emitSegmentByThreads(Value segment, bool mayBeN
   Location loc = function.loc;
   const int64_t own = kLanes / threads; // lanes of this thread
   Value zero = function.index(0), count = function.index(kLanes);
-  Value line, lineEnd, inner = zero, length = function.index(std::min(innerCount, kSegment));
-  if (innerCount >= kSegment) {
-    SmallVector<Value> parts =
-        function.delinearize(segment, {outerCount, static_cast<int64_t>(llvm::divideCeil(innerCount, kSegment))});
-    line = parts[0];
-    inner = function.mul(parts[1], length);
-    if (innerCount % kSegment)
-      length = function.min(length, scalars.sub(function.index(innerCount), inner));
-    if (mayBeNone) {
-      Value exists = scalars.compare(Compare::LT, segment, function.index(countSegments(outerCount, innerCount)));
-      length = arith::SelectOp::create(b, loc, exists, length, zero);
-    }
-    lineEnd = function.add(line, function.index(1));
-  } else {
-    Value lines = function.index(std::max<int64_t>(1, kSegment / innerCount));
-    line = function.mul(segment, lines);
-    lineEnd = function.min(function.add(line, lines), function.index(outerCount));
+  auto [line, lineEnd, inner, length] = getSegment(segment);
+  if (mayBeNone && isOfOneLine()) {
+    Value exists = scalars.compare(Compare::LT, segment, function.index(countSegments(outerCount, innerCount)));
+    length = arith::SelectOp::create(b, loc, exists, length, zero);
   }
   // Accumulators: all lanes of the first op, then those of the next.
   SmallVector<Value> none;
@@ -117,9 +94,9 @@ SmallVector<Value> ReductionSet::emitSegmentByThreads(Value segment, bool mayBeN
   else if (isOrderless && !given)
     function.maxRounds = kFewRounds;
   SmallVector<Value> lanes =
-      innerCount >= kSegment ? accumulate(line, none)
-                             : evaluator.loop(line, lineEnd, 1, LoopKind::Sequential, none,
-                                              [&](Value at, ValueRange running) { return accumulate(at, running); });
+      isOfOneLine() ? accumulate(line, none)
+                    : evaluator.loop(line, lineEnd, 1, LoopKind::Sequential, none,
+                                     [&](Value at, ValueRange running) { return accumulate(at, running); });
   function.maxRounds = given;
   // Lanes l and l + 8, l and l + 4 meet in two threads, which both get the result: combining is commutative.
   int64_t half = kLanes / 2;
@@ -146,13 +123,48 @@ SmallVector<Value> ReductionSet::combineShared(ValueRange totals, ValueRange sha
   });
 }
 
+SmallVector<Value> ReductionSet::combineRound(ValueRange totals, ValueRange shared, int64_t width, int64_t numSegments,
+                                              Value first, Value slot, Value isWriter, ValueRange own,
+                                              const Team &team) {
+  const int64_t numRuns = std::max<int64_t>(1, width / kRun), ofRun = width / numRuns;
+  auto when = [&](Value condition, function_ref<void()> body) {
+    if (!condition)
+      return body();
+    scf::IfOp::create(function.builder, function.loc, condition, [&](OpBuilder &b, Location loc) {
+      RegionEvaluator::Scope scope(evaluator);
+      body();
+      scf::YieldOp::create(b, loc);
+    });
+  };
+  // The same segment of all runs, then the next one: threads that each add up a run read neighbours.
+  auto place = function.delinearize(slot, {numRuns, ofRun});
+  when(isWriter, [&] { storeAll(shared, function.linearize({place[1], place[0]}, {ofRun, numRuns}), own); });
+  function.barrier();
+  Value count = function.index(width);
+  if (numSegments % width)
+    count = function.min(count, scalars.sub(function.index(numSegments), first));
+  if (numRuns == 1) {
+    SmallVector<Value> sums = combineShared(totals, shared, count, 1, function.index(0));
+    function.barrier(); // before the arrays are written again
+    return sums;
+  }
+  // Totals of runs have places of their own, so that the next round may write the others.
+  Value run = function.index(kRun);
+  when(scalars.compare(Compare::LT, team.rank, function.index(numRuns)), [&] {
+    Value before = function.min(function.mul(team.rank, run), count);
+    SmallVector<Value> ofOwnRun =
+        combineShared(initials(), shared, function.min(run, scalars.sub(count, before)), numRuns, team.rank);
+    storeAll(shared, function.add(function.index(width), team.rank), ofOwnRun);
+  });
+  function.barrier();
+  Value runs = scalars.div(function.add(count, function.index(kRun - 1)), run, /*isUnsigned=*/true);
+  return combineShared(totals, shared, runs, 1, function.index(width));
+}
+
 SmallVector<Value> ReductionSet::emitTrailingAlone(Elements elements) {
-  auto totals = evaluator.loop(
-      function.index(0), function.index(countSegments(outerCount, innerCount)), 1, LoopKind::Sequential, initials(),
-      [&](Value segment, ValueRange running) {
-        return combine(running, emitSegmentByThreads(segment, /*mayBeNone=*/false, function.index(0), 1, elements));
-      });
-  return finish(std::move(totals));
+  return finish(combineRuns(countSegments(outerCount, innerCount), 1, [&](Value segment, ValueRange running) {
+    return combine(running, emitSegmentByThreads(segment, /*mayBeNone=*/false, function.index(0), 1, elements));
+  }));
 }
 
 SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements elements) {
@@ -187,63 +199,22 @@ SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements e
     function.maxRounds = given;
     return finish(std::move(totals));
   }
-  SmallVector<Value> shared = allocateShared(width);
-  auto totals =
-      evaluator.loop(function.index(0), function.index(llvm::divideCeil(numSegments, width)), 1, LoopKind::Sequential,
-                     initials(), [&](Value round, ValueRange running) {
-                       Value first = function.mul(round, function.index(width));
-                       SmallVector<Value> own =
-                           emitSegmentByThreads(function.add(first, slot), mayBeNone, quad, Team::kQuad, elements);
-                       Value isFirst = scalars.compare(Compare::EQ, quad, function.index(0));
-                       scf::IfOp::create(b, loc, isFirst, [&](OpBuilder &, Location) {
-                         storeAll(shared, slot, own);
-                         scf::YieldOp::create(b, loc);
-                       });
-                       function.barrier();
-                       Value count = function.index(width);
-                       if (mayBeNone)
-                         count = function.min(count, scalars.sub(function.index(numSegments), first));
-                       SmallVector<Value> totals = combineShared(running, shared, count, 1, function.index(0));
-                       function.barrier(); // before the arrays are written again
-                       return totals;
-                     });
-  return finish(std::move(totals));
+  SmallVector<Value> shared = allocateRound(width);
+  Value isWriter = scalars.compare(Compare::EQ, quad, function.index(0));
+  return finish(combineRuns(numSegments, width, [&](Value first, ValueRange running) {
+    SmallVector<Value> own = emitSegmentByThreads(function.add(first, slot), mayBeNone, quad, Team::kQuad, elements);
+    return combineRound(running, shared, width, numSegments, first, slot, isWriter, own, team);
+  }));
 }
 
 SmallVector<Value> ReductionSet::combineByTeam(const Team &team, SegmentTotals segmentTotals) {
   const int64_t numSegments = countSegments(outerCount, innerCount);
-  SmallVector<Value> shared = allocateShared(team.size);
-  auto totals =
-      evaluator.loop(function.index(0), function.index(llvm::divideCeil(numSegments, team.size)), 1,
-                     LoopKind::Sequential, initials(), [&](Value round, ValueRange running) {
-                       Value first = function.mul(round, function.index(team.size));
-                       Value segment = function.min(function.add(first, team.rank), function.index(numSegments - 1));
-                       storeAll(shared, team.rank, segmentTotals(segment));
-                       function.barrier();
-                       Value count = function.index(team.size);
-                       if (numSegments % team.size)
-                         count = function.min(count, scalars.sub(function.index(numSegments), first));
-                       SmallVector<Value> totals = combineShared(running, shared, count, 1, function.index(0));
-                       function.barrier(); // before the arrays are written again
-                       return totals;
-                     });
-  return finish(std::move(totals));
-}
-
-SmallVector<Value> ReductionSet::emitBlock(Value block, bool mayBeNone, Elements elements) {
-  auto parts = function.delinearize(block, {outerCount, static_cast<int64_t>(llvm::divideCeil(innerCount, kBlock))});
-  Value first = function.mul(parts[1], function.index(kBlock));
-  Value length = function.index(std::min(kBlock, innerCount));
-  if (innerCount % kBlock)
-    length = function.min(length, scalars.sub(function.index(innerCount), first));
-  if (mayBeNone) {
-    Value exists = scalars.compare(Compare::LT, block, function.index(countBlocks(outerCount, innerCount)));
-    length = arith::SelectOp::create(function.builder, function.loc, exists, length, function.index(0));
-  }
-  return evaluator.loop(function.index(0), length, 1, LoopKind::Sequential, initials(),
-                        [&](Value row, ValueRange accumulators) {
-                          return combine(accumulators, elements(parts[0], function.add(first, row)));
-                        });
+  SmallVector<Value> shared = allocateRound(team.size);
+  return finish(combineRuns(numSegments, team.size, [&](Value first, ValueRange running) {
+    Value segment = function.min(function.add(first, team.rank), function.index(numSegments - 1));
+    return combineRound(running, shared, team.size, numSegments, first, team.rank, /*isWriter=*/nullptr,
+                        segmentTotals(segment), team);
+  }));
 }
 
 SmallVector<Value> ReductionSet::emitLeadingByGroups(Value group, int64_t groups, Value lane, Elements elements) {
@@ -254,22 +225,19 @@ SmallVector<Value> ReductionSet::emitLeadingByGroups(Value group, int64_t groups
 SmallVector<Value> ReductionSet::combineByGroups(Value group, int64_t groups, Value lane, BlockTotals blockTotals) {
   const int64_t numBlocks = countBlocks(outerCount, innerCount), lanes = function.grid.threads / groups;
   SmallVector<Value> shared = groups > 1 ? allocateShared(groups * lanes) : SmallVector<Value>();
-  auto totals = evaluator.loop(function.index(0), function.index(llvm::divideCeil(numBlocks, groups)), 1,
-                               LoopKind::Sequential, initials(), [&](Value round, ValueRange running) {
-                                 Value firstBlock = function.mul(round, function.index(groups));
-                                 SmallVector<Value> own = blockTotals(function.add(firstBlock, group));
-                                 if (groups == 1)
-                                   return combine(running, own);
-                                 storeAll(shared, function.add(function.mul(group, function.index(lanes)), lane), own);
-                                 function.barrier();
-                                 Value count = function.index(groups);
-                                 if (numBlocks % groups)
-                                   count = function.min(count, scalars.sub(function.index(numBlocks), firstBlock));
-                                 SmallVector<Value> totals = combineShared(running, shared, count, lanes, lane);
-                                 function.barrier();
-                                 return totals;
-                               });
-  return finish(std::move(totals));
+  return finish(combineRuns(numBlocks, groups, [&](Value first, ValueRange running) {
+    SmallVector<Value> own = blockTotals(function.add(first, group));
+    if (groups == 1)
+      return combine(running, own);
+    storeAll(shared, function.add(function.mul(group, function.index(lanes)), lane), own);
+    function.barrier();
+    Value count = function.index(groups);
+    if (numBlocks % groups)
+      count = function.min(count, scalars.sub(function.index(numBlocks), first));
+    SmallVector<Value> totals = combineShared(running, shared, count, lanes, lane);
+    function.barrier();
+    return totals;
+  }));
 }
 
 SmallVector<Value> ReductionSet::getArrays(Value pointer, int64_t count) {

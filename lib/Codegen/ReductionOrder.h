@@ -10,8 +10,9 @@
 
 namespace lowtide::codegen {
 
-/// Lanes of a trailing reduction; elements of one of its segments; rows of one block of a leading reduction.
-inline constexpr int64_t kLanes = 16, kSegment = 256, kBlock = 64;
+/// Lanes of a trailing reduction; elements of one of its segments; rows of one block of a leading reduction; segments
+/// or blocks of a run, whose totals are combined before those of the next.
+inline constexpr int64_t kLanes = 16, kSegment = 256, kBlock = 64, kRun = 64;
 
 /// The loops that a reduction stands for. Dimensions of extent 1 are left out of both lists.
 struct ReductionShape {
@@ -97,15 +98,43 @@ public:
   static int64_t countBlocks(int64_t outerCount, int64_t innerCount);
 
 private:
+  /// Elements of a segment: `length` from `inner` on of each of some lines.
+  struct Segment {
+    mlir::Value line, lineEnd, inner, length;
+  };
+  Segment getSegment(mlir::Value segment);
+  /// Whether the elements of a segment are all of one line.
+  bool isOfOneLine() const { return innerCount >= kSegment; }
+
+  /// Rows of a block: `length` from `first` on of the last reduced dimensions.
+  struct Rows {
+    mlir::Value outer, first, length;
+  };
+  Rows getRows(mlir::Value block);
+
+  /// Combines the totals of `count` segments or blocks in the order named "runs". `add` combines those of a round,
+  /// `width` from `first` on, with what is given. `width` divides a run, or takes several, which `add` combines run by
+  /// run itself.
+  using AddRound = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value first, mlir::ValueRange running)>;
+  llvm::SmallVector<mlir::Value> combineRuns(int64_t count, int64_t width, AddRound add);
+
   /// Of segment `segment`: per op, the total of `threads` (1 or 4) threads' lanes; `quad` is the thread's number.
   llvm::SmallVector<mlir::Value> emitSegmentByThreads(mlir::Value segment, bool mayBeNone, mlir::Value quad,
                                                       int64_t threads, Elements elements);
   /// Adds what `parts` threads have written to `shared` arrays at stride `stride` to `totals`, in order.
   llvm::SmallVector<mlir::Value> combineShared(mlir::ValueRange totals, mlir::ValueRange shared, mlir::Value count,
                                                int64_t stride, mlir::Value offset);
+  /// GPU: combines a round of `width` segments from `first` on with `totals`, run by run; all runs at once, by the
+  /// threads of a block. Those for which `isWriter` holds (none given: all) have the total of one, number `slot`.
+  llvm::SmallVector<mlir::Value> combineRound(mlir::ValueRange totals, mlir::ValueRange shared, int64_t width,
+                                              int64_t numSegments, mlir::Value first, mlir::Value slot,
+                                              mlir::Value isWriter, mlir::ValueRange own, const Team &team);
+  /// Shared arrays for it.
+  llvm::SmallVector<mlir::Value> allocateRound(int64_t width) {
+    return allocateShared(width > kRun ? width + width / kRun : width);
+  }
   llvm::SmallVector<mlir::Value> allocateShared(int64_t count);
-  llvm::SmallVector<mlir::Value> emitSegment(mlir::Value outer, mlir::Value outerEnd, mlir::Value inner,
-                                             mlir::ValueRange lanes, Elements elements);
+  llvm::SmallVector<mlir::Value> emitSegment(const Segment &segment, mlir::ValueRange lanes, Elements elements);
   llvm::SmallVector<mlir::Value> allocate(int64_t count);
   llvm::SmallVector<mlir::Value> finish(llvm::SmallVector<mlir::Value> totals);
 

@@ -24,8 +24,8 @@ static constexpr uint64_t kNever = 1 << 20;
 /// Shorter columns are hardly smaller, added up, than what they are made of.
 static constexpr int64_t kLongColumn = 32;
 
-/// One block adds the totals of segments of 256 elements up one after another, 9 ns each on an H100: a sum of more of
-/// them stays by rows, where there are rows enough for all processors.
+/// One block adds the totals of segments of 256 elements up, 9 ns each on an H100 (before it added up runs of them at
+/// once): a sum of more of them stays by rows, where there are rows enough for all processors.
 static constexpr int64_t kManyElements = 256 * 1024, kManyRows = 256;
 
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }

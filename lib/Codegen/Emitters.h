@@ -132,6 +132,10 @@ void emitTranspose(KernelContext &context, nn::TransposeOp op);
 nn::CumSumOp getRunningSum(nn::KernelOp kernel);
 LaunchShape getRunningSumShape(nn::CumSumOp sum);
 void emitRunningSum(KernelContext &context, nn::CumSumOp sum);
+/// Whether a GPU had better go along its lines, a thread for each, than add up for each element on its own.
+bool isGpuRunningSumByLines(nn::CumSumOp sum);
+Grid getGpuRunningSumGrid(nn::CumSumOp sum, unsigned processors);
+void emitGpuRunningSum(KernelContext &context, nn::CumSumOp sum);
 
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);

@@ -43,11 +43,15 @@ struct codegen::GpuForm {
   FailureOr<StagedDomain> domain = failure();
   ScatterInterface scatter;
   nn::TransposeOp transpose;
+  /// Whose lines threads go along.
+  nn::CumSumOp runningSum;
   bool search = false, narrow = false;
   /// Of the GPU that the grid is sized for.
   unsigned processors;
 
-  bool isLoop() { return !scatter && !transpose && failed(domain); }
+  bool isOfOneOp() { return scatter || transpose || runningSum; }
+  bool isStaged() { return !isOfOneOp() && succeeded(domain); }
+  bool isLoop() { return !isOfOneOp() && failed(domain); }
   Grid getGrid(nn::KernelOp kernel);
   LogicalResult emit(KernelContext &context);
 };
@@ -59,6 +63,8 @@ Grid GpuForm::getGrid(nn::KernelOp kernel) {
     return search ? getGpuSearchGrid(scatter) : getGpuScatterGrid(scatter, processors);
   if (transpose)
     return getGpuTransposeGrid(transpose);
+  if (runningSum)
+    return getGpuRunningSumGrid(runningSum, processors);
   if (succeeded(domain))
     return part == Part::Partials ? getGpuPartialGrid(kernel, *domain)
            : part == Part::Totals ? getGpuStagedGrid(*domain, processors)
@@ -77,6 +83,8 @@ LogicalResult GpuForm::emit(KernelContext &context) {
     emitScatter(context, scatter);
   } else if (transpose) {
     emitGpuTranspose(context, transpose);
+  } else if (runningSum) {
+    emitGpuRunningSum(context, runningSum);
   } else if (failed(domain)) {
     emitGpuLoop(context, narrow);
   } else {
@@ -287,10 +295,12 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
   form.scatter = findScatter(kernel);
   form.search = form.scatter && canSearch(kernel, form.scatter);
   form.transpose = getTileTranspose(kernel);
+  if (nn::CumSumOp sum = getRunningSum(kernel); sum && isGpuRunningSumByLines(sum))
+    form.runningSum = sum;
 
-  uint64_t bytes = form.search                                       ? getSortedBytes(form.scatter)
-                   : form.isLoop() || form.scatter || form.transpose ? 0
-                                                                     : getPartialBytes(kernel, *form.domain);
+  uint64_t bytes = form.search       ? getSortedBytes(form.scatter)
+                   : form.isStaged() ? getPartialBytes(kernel, *form.domain)
+                                     : 0;
   if (bytes) {
     GpuForm first = form, second = form;
     first.part = GpuForm::Part::Partials;

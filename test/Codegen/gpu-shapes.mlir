@@ -105,3 +105,14 @@ func.func @rows_of_a_block(%x: tensor<5x70001xf32>) -> (tensor<5x70001xf32> {tes
   %y = nn.max %x, %b : tensor<5x70001xf32>
   return %y : tensor<5x70001xf32>
 }
+// Lines that threads go along, in eights and a rest: neighbours (from the end, in place), and ends of memory.
+func.func @running_sums(%x: tensor<2x2003x37xi32> {test.low = -9, test.high = 9}, %w: tensor<2x2003x37xi32> {test.low = -9, test.high = 9}) -> tensor<2x2003x37xi32> {
+  %y = nn.cumsum %x dim = 1 {reverse} : tensor<2x2003x37xi32>
+  %p = nn.mul %y, %w : tensor<2x2003x37xi32>
+  return %p : tensor<2x2003x37xi32>
+}
+func.func @running_sums_of_rows(%x: tensor<33x2051xf32>) -> (tensor<33x2051xf32> {test.tolerance = 1.0e-5}) {
+  %e = nn.abs %x : tensor<33x2051xf32>
+  %y = nn.cumsum %e dim = 1 {exclusive} : tensor<33x2051xf32>
+  return %y : tensor<33x2051xf32>
+}

@@ -130,16 +130,24 @@ Lettered sumOut(Lettered x, StringRef keep) {
   return {dims.empty() ? x.value : nn::sum(x.value, dims), letters};
 }
 
-/// A letter that stands twice means the diagonal: elements off it are zero, and one of the two dimensions is summed.
-Lettered takeDiagonals(Lettered x) {
+/// A letter that stands twice means the diagonal: of the n · n elements of the two dimensions every (n + 1)-th.
+/// Fails where they differ.
+FailureOr<Lettered> takeDiagonals(Lettered x) {
   for (size_t i = 0; i < x.letters.size(); ++i) {
-    for (size_t j = x.letters.size() - 1; j > i; --j) {
-      if (x.letters[i] != x.letters[j])
-        continue;
-      OpBuilder &b = x.value.getBuilder();
-      auto type = RankedTensorType::get(x.value.shape(), b.getI64Type());
-      Expr on = nn::equal(nn::iota(b, x.value.getLoc(), type, i), nn::iota(b, x.value.getLoc(), type, j));
-      x.value = nn::sum(nn::select(on, x.value, x.value.like(0.0)), {int64_t(j)});
+    for (size_t j = x.letters.find(x.letters[i], i + 1); j != std::string::npos;
+         j = x.letters.find(x.letters[i], i + 1)) {
+      const int64_t n = x.value.dim(i);
+      if (x.value.dim(j) != n)
+        return failure();
+      Shape order = llvm::to_vector(llvm::seq<int64_t>(x.value.rank()));
+      order.erase(order.begin() + j);
+      order.insert(order.begin() + i + 1, j);
+      Shape flat(x.value.shape());
+      flat.erase(flat.begin() + j);
+      Shape sizes(flat), starts(flat.size(), 0), strides(flat.size(), 1);
+      flat[i] = n * n;
+      strides[i] = n + 1;
+      x.value = nn::slice(nn::reshape(nn::transpose(x.value, order), flat), starts, sizes, strides);
       x.letters.erase(j, 1);
     }
   }
@@ -229,8 +237,12 @@ LogicalResult einsum(NodeView &n) {
   for (char c : output)
     if (!occurrences.count(c))
       return n.reject("the result names '" + Twine(c) + "', which no operand has");
-  for (Lettered &x : list)
-    x = takeDiagonals(x);
+  for (auto [i, x] : llvm::enumerate(list)) {
+    FailureOr<Lettered> taken = takeDiagonals(x);
+    if (failed(taken))
+      return n.reject("term '" + terms[i] + "' names two dimensions of different extents by one letter");
+    x = *taken;
+  }
   Lettered result = list.front();
   for (size_t i = 1; i < list.size(); ++i) {
     std::string keep = output;

@@ -85,7 +85,7 @@ def indices():
         yield case(f"Pad {mode} {pads}", "Pad", {"x": values((3, 4))}, {"pads": ints(*pads)}, mode=mode, opset=19)
     yield case("DepthToSpace CRD", "DepthToSpace", {"x": values((1, 8, 2, 3))}, blocksize=2, mode="CRD")
     for equation, shapes in (
-        ("ij->ji", [(2, 3)]), ("ii->i", [(3, 3)]), ("i,j->ij", [(3,), (4,)]), ("bi,ij,bj->b", [(2, 3), (3, 3), (2, 3)]), ("...i,ij->...j", [(2, 1, 3), (3, 2)]),
+        ("ij->ji", [(2, 3)]), ("ii->i", [(3, 3)]), ("iij,ij->ij", [(3, 3, 2), (3, 2)]), ("ibi->b", [(3, 2, 3)]), ("iiij->ij", [(2, 2, 2, 3)]), ("i...i", [(3, 2, 2, 3)]), ("i,j->ij", [(3,), (4,)]), ("bi,ij,bj->b", [(2, 3), (3, 3), (2, 3)]), ("...i,ij->...j", [(2, 1, 3), (3, 2)]),
         ("ij,ij->", [(2, 3), (2, 3)]), ("bij->j", [(2, 3, 4)]), ("bqhd,bkhd->bhqk", [(1, 3, 2, 4), (1, 5, 2, 4)]), ("ij,jk", [(1, 3), (3, 1)]),
     ):  # fmt: skip
         yield case(f"Einsum {equation}", "Einsum", {f"x{i}": values(s) for i, s in enumerate(shapes)}, equation=equation)

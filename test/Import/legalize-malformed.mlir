@@ -75,3 +75,11 @@ func.func @model(%a: tensor<8xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.out
   %1 = onnx.node "Slice"(%a, %0, %0) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<8xf32>, tensor<1099511627776xi64>, tensor<1099511627776xi64>) -> !onnx.value
   return %1 : !onnx.value
 }
+
+// -----
+
+// CHECK: error: 'Einsum' (opset 20): term 'ii' names two dimensions of different extents by one letter
+func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Einsum"(%a) {attrs = {equation = "ii->i"}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

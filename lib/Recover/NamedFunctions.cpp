@@ -63,6 +63,12 @@ private:
     const Named *other = nullptr; ///< a second parameter
   };
 
+  /// A way to make lengths or sums of a tensor, and what it makes.
+  struct Reduction {
+    std::vector<Step> steps;
+    Numbers made;
+  };
+
   static int64_t elementsOf(const TensorProto &tensor) {
     return checkedElements({tensor.dims().data(), size_t(tensor.dims_size())}).value_or(0);
   }
@@ -72,6 +78,7 @@ private:
       at->second = valuesOf(graph, tensor);
     return at->second;
   }
+  ArrayRef<Reduction> reduceOnce(const TensorProto &tensor, int64_t elements);
   Match find(const TensorProto &image, std::optional<std::string> module);
   Match findReduction(const TensorProto &image, std::optional<std::string> module);
   Match findPair(const TensorProto &image);
@@ -81,6 +88,7 @@ private:
   GraphProto &proto;
   std::map<int64_t, std::vector<Named>> named;
   std::map<const TensorProto *, std::vector<float>> held;
+  std::map<std::pair<const TensorProto *, int64_t>, std::vector<Reduction>> reduced;
 };
 } // namespace
 
@@ -139,6 +147,28 @@ static std::vector<std::vector<Step>> findReductions(ArrayRef<int64_t> dims, int
   return found;
 }
 
+/// What `tensor` gives of so many elements; of a tensor without values nothing. Each image is compared with it.
+ArrayRef<Images::Reduction> Images::reduceOnce(const TensorProto &tensor, int64_t elements) {
+  auto [at, isNew] = reduced.try_emplace({&tensor, elements});
+  ArrayRef<float> of = isNew ? valuesOnce(tensor) : ArrayRef<float>();
+  if (of.empty())
+    return at->second;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  for (std::vector<Step> &steps : findReductions(dims, elements)) {
+    std::vector<Numbers> made{{{of.begin(), of.end()}, dims}};
+    for (const Step &step : steps)
+      made.push_back(*evaluate(step, made));
+    at->second.push_back({std::move(steps), std::move(made.back())});
+  }
+  return at->second;
+}
+
+/// Whether there are more than `count` different values.
+static bool differ(ArrayRef<float> values, size_t count) {
+  std::set<float> seen;
+  return any_of(values, [&](float value) { return seen.insert(value).second && seen.size() > count; });
+}
+
 /// What the image is to a reader in `module`, as lengths of a parameter's rows or the like. A number by itself is only
 /// known as one of a parameter of that module.
 Images::Match Images::findReduction(const TensorProto &image, std::optional<std::string> module) {
@@ -146,25 +176,17 @@ Images::Match Images::findReduction(const TensorProto &image, std::optional<std:
   // A length of zero has no gradient that nodes would compute.
   if (is_contained(values, 0.0f))
     return {};
-  const bool differ = std::set<float>(values.begin(), values.end()).size() > 1;
-  if (!differ && (values.size() != 1 || !std::isnan(asWritten(values.front()).first)))
+  const bool areDifferent = differ(values, 1);
+  if (!areDifferent && (values.size() != 1 || !std::isnan(asWritten(values.front()).first)))
     return {};
   Match found;
   for (const auto &[elements, parameters] : named)
     for (const Named &parameter : parameters) {
       const bool isOwn = moduleOf(parameter.name) == module;
-      if (elements <= int64_t(values.size()) || elements > largestCompared || (!differ && !isOwn) ||
+      if (elements <= int64_t(values.size()) || elements > largestCompared || (!areDifferent && !isOwn) ||
           (found.parameter && !isOwn))
         continue;
-      ArrayRef<float> of = valuesOnce(*parameter.tensor);
-      if (of.empty())
-        continue;
-      SmallVector<int64_t> dims(parameter.tensor->dims().begin(), parameter.tensor->dims().end());
-      for (const std::vector<Step> &steps : findReductions(dims, int64_t(values.size()))) {
-        std::vector<Numbers> made{{{of.begin(), of.end()}, dims}};
-        for (const Step &step : steps)
-          made.push_back(*evaluate(step, made));
-        const Numbers &last = made.back();
+      for (const auto &[steps, last] : reduceOnce(*parameter.tensor, int64_t(values.size()))) {
         if (!all_of(zip(last.values, values),
                     [&](auto pair) { return isEvaluated(std::get<0>(pair), std::get<1>(pair), last.scale); }))
           continue;
@@ -178,7 +200,7 @@ Images::Match Images::findReduction(const TensorProto &image, std::optional<std:
 }
 
 /// Whether there are several values, of which so many are no other two tensors' by chance.
-static bool differ(ArrayRef<float> values) { return std::set<float>(values.begin(), values.end()).size() > 2; }
+static bool differ(ArrayRef<float> values) { return differ(values, 2); }
 
 /// What the image is as a difference, sum, product or quotient of two parameters of the same dimensions, whose values
 /// differ: two layers that a loss compares.

@@ -4,7 +4,7 @@
 // which rows of the table occur many times. Trained as it stands, the copies part. Which of them are copies is seen in
 // the values: whole rows that agree bit by bit.
 //  1. Some dimensions of the tensor run along a row (features), the others over positions. Of all ways to divide them,
-//     the right one leaves the fewest different numbers.
+//     the right one leaves the fewest different numbers, but for those of a large table that agree by chance.
 //  2. Equal rows are one row of the table. Rows of one repeated number could be equal by accident: then nothing is
 //  done.
 //  3. Without notes, only a table whose positions follow a known rule is taken for one, and no formula wrote it.
@@ -41,6 +41,7 @@ struct Gathering {
   std::vector<int64_t> rows;
   int64_t numRows = 0, width = 0;
   bool isMasked() const { return is_contained(rows, -1); }
+  int64_t countNumbers() const { return numRows * width; }
 };
 } // namespace
 
@@ -118,26 +119,42 @@ static std::optional<Gathering> divide(ArrayRef<int64_t> dims, unsigned features
   return result;
 }
 
-/// The division with the fewest different numbers; of equals the one with the longest rows.
+/// How many of so many random numbers may agree bit by bit: of f32, a few among some thousands.
+static double countAccidents(int64_t numbers, int32_t type) {
+  const int mantissa = type == TensorProto::DOUBLE     ? 52
+                       : type == TensorProto::FLOAT16  ? 10
+                       : type == TensorProto::BFLOAT16 ? 7
+                                                       : 23;
+  // Of a small table, one number that agrees tells of positions that overlap.
+  return numbers < 64 ? 0 : 1 + std::ldexp(double(numbers) * double(numbers), 1 - mantissa);
+}
+
+/// The division with the fewest different numbers, or one of longer rows that leaves as many but for accidents.
 static std::optional<Gathering> findGathering(const TensorProto &tensor, StringRef bytes) {
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  int32_t type = tensor.data_type();
-  std::optional<Gathering> best;
+  const int32_t type = tensor.data_type();
   unsigned axes = 0;
   for (auto [axis, dim] : enumerate(dims))
     axes |= dim != 1 ? 1u << axis : 0u;
   if (dims.size() > 6)
-    return best;
-  for (unsigned features = 0; features != 1u << dims.size(); ++features) {
-    if ((features & ~axes) || features == axes)
-      continue;
-    std::optional<Gathering> found = divide(dims, features, bytes, type);
-    if (found && found->numRows &&
-        (!best || std::pair(found->numRows * found->width, -found->width) <
-                      std::pair(best->numRows * best->width, -best->width)))
-      best = std::move(found);
-  }
-  return best;
+    return std::nullopt;
+  std::vector<Gathering> divisions;
+  for (unsigned features = 0; features != 1u << dims.size(); ++features)
+    if (!(features & ~axes) && features != axes)
+      if (std::optional<Gathering> found = divide(dims, features, bytes, type); found && found->numRows)
+        divisions.push_back(std::move(*found));
+  if (divisions.empty())
+    return std::nullopt;
+  llvm::stable_sort(divisions, [](const Gathering &a, const Gathering &b) { return a.width > b.width; });
+  const int64_t fewest = llvm::min_element(divisions, [](const Gathering &a, const Gathering &b) {
+                           return a.countNumbers() < b.countNumbers();
+                         })->countNumbers();
+  // Rows of which none is read twice prove nothing.
+  return *llvm::find_if(divisions, [&](const Gathering &each) {
+    const int64_t more = each.countNumbers() - fewest;
+    return more == 0 ||
+           (each.numRows < int64_t(each.rows.size()) && double(more) <= countAccidents(each.countNumbers(), type));
+  });
 }
 
 /// Whether the operation reads rows at positions, which have to be computed, and does not only repeat all of them.

@@ -37,6 +37,39 @@ TEST(Repeated, RelativePositionsAreOrderedForEachSample) {
   EXPECT_THAT(result.values["relative_position_bias_table"], ElementsAre(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2));
 }
 
+TEST(Repeated, NumbersOfALargeTableMayAgreeByChance) {
+  // A window of 4 × 4 cells for 4 heads: 49 rows, of whose 196 numbers some agree, as of thousands of random ones some
+  // do.
+  auto make = [](int numEqual) {
+    std::vector<float> table, values;
+    for (int i = 0; i != 49 * 4; ++i)
+      table.push_back(float((i * 37) % 401));
+    for (int i = 0; i != numEqual; ++i)
+      table[size_t(8 * i)] = table[size_t(8 * i + 101)];
+    for (int head = 0; head != 4; ++head)
+      for (int query = 0; query != 16; ++query)
+        for (int key = 0; key != 16; ++key) {
+          const int row = (query / 4 - key / 4 + 3) * 7 + query % 4 - key % 4 + 3;
+          values.push_back(table[size_t(row * 4 + head)]);
+        }
+    return std::pair(table, values);
+  };
+  const std::string name = "relative_position_bias_table";
+  auto read = [&](const std::vector<float> &values) {
+    return classify(makeEvaluated("index", "1,4,16,16", values, name, "['" + name + "', 'permute', 'view']"));
+  };
+  for (int numEqual : {0, 1}) {
+    auto [table, values] = make(numEqual);
+    Classified result = read(values);
+    ASSERT_TRUE(result.find(name)) << result.messages;
+    EXPECT_THAT(result.find(name)->dims, ElementsAre(49, 4)) << numEqual;
+    EXPECT_THAT(result.values[name], testing::ElementsAreArray(table)) << numEqual;
+    EXPECT_EQ(result.messages, "");
+  }
+  // So many are none: what they are of is another parameter, about which something is said.
+  EXPECT_THAT(read(make(9).second).messages, HasSubstr("the file does not tell everything about them: " + name));
+}
+
 TEST(Repeated, DistancesAreCountedTheWayThatTheNameTells) {
   // Three queries and keys: q - k + 2 in MViT and SAM, k - q + 2 in others.
   std::vector<float> values;

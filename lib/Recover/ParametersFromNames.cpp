@@ -96,8 +96,11 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   if (!module || module->empty() || leaf.empty())
     return name.str();
   // A program that calls the function itself, `conv1d(x, self.conv.weight, self.conv.bias)`, is in another module.
+  const std::string biased = merged.findModuleOfBias(*use.node).value_or("");
   if (StringRef layer = findNamedLayer(*use.node, use.operand, merged); layer.starts_with(*module + "."))
     module = layer.str();
+  else if (StringRef(biased).starts_with(*module + ".") && !merged.hasName(biased + "." + leaf.str()))
+    module = biased;
   std::string prefix = *module + ".";
   // Attention calls what it projects with otherwise.
   if (leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias"))

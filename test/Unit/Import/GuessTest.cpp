@@ -551,6 +551,30 @@ TEST(Classification, NodesThatOnnxruntimeFusedAreOfTheirModules) {
   EXPECT_THAT(nameOf("/headFusion/MatMul"), UnorderedElementsAre("headFusion.weight", "o.bias"));
 }
 
+TEST(Classification, AWeightIsOfTheLayerWhoseBiasIsAdded) {
+  // `F.linear(x, self.qkv.weight, self.qkv.bias)` in the attention's own code, as torchvision's Swin writes it.
+  auto namesWith = [](const std::string &bias, const std::string &other) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[2,1,3] x) => (float[2,1,4] y)
+        <float[3,4] "onnx::MatMul_9" = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, float[4] ")" +
+                                  bias + R"(" = {1, 2, 3, 4}, float[4] ")" + other + R"(" = {4, 1, 3, 2}> {
+        a = MatMul(x, "onnx::MatMul_9")
+        b = Add(")" + bias + R"(", a)
+        y = Mul(b, ")" + other + R"(")
+      })");
+    for (auto &node : *model.mutable_graph()->mutable_node())
+      node.set_name("/attn/" + node.op_type());
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(namesWith("attn.qkv.bias", "attn.scale"),
+              UnorderedElementsAre("attn.qkv.weight", "attn.qkv.bias", "attn.scale"));
+  // A bias of another module, and of a layer that has its weight.
+  EXPECT_THAT(namesWith("norm.bias", "attn.scale"), UnorderedElementsAre("attn.weight", "norm.bias", "attn.scale"));
+  EXPECT_THAT(namesWith("attn.norm.bias", "attn.norm.weight"),
+              UnorderedElementsAre("attn.weight", "attn.norm.bias", "attn.norm.weight"));
+}
+
 TEST(Classification, RemovedDropoutIsNamedOnce) {
   // onnxruntime leaves the types of both results of a `Dropout` that it removed.
   Classified result = classify(parseModel(R"(<ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">

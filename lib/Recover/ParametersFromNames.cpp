@@ -105,7 +105,8 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   // Attention calls what it projects with otherwise.
   if (leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias"))
     return prefix + "in_proj_weight";
-  return prefix + leaf.str();
+  // The module's own is there, and this is another: a scale next to the weight that it scales.
+  return merged.hasName(prefix + leaf.str()) ? name.str() : prefix + leaf.str();
 }
 
 /// Whether the node's product is x·V with its second operand, which PyTorch keeps as Vᵀ.

@@ -419,6 +419,12 @@ static const OperandRule operandRules[] = {
      },
      Files::WithoutNotes, "a layer's weight that was evaluated while its bias was not",
      "direction and length of a weight norm, with a warning, unless its numbers show another normalization"},
+    {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *) {
+       return unfoldStandardized(all.graph, node, operand);
+     },
+     Files::WithoutNotes,
+     "a layer's weight as a matrix that a batch norm standardizes, and once more turned, for its statistics",
+     "the weight in the shape in which the layer reads the result, with a warning"},
 };
 
 static const TensorRule tensorRules[] = {

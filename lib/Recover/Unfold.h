@@ -132,6 +132,8 @@ bool unfoldPositions(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int o
 bool unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same in files without notes: operand `operand` of `node`.
 bool unfoldWeightNorm(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
+/// In files without notes: a layer's weight, which batch norm `node` reads in another shape.
+bool unfoldStandardized(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
 /// The weight of a bilinear layer.
 bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
 /// Biases of queries and values that were joined around zeros.

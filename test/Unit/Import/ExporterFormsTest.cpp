@@ -227,3 +227,41 @@ TEST(DetachedPieces, EachReadsItsOwnValue) {
   EXPECT_THAT(read, testing::UnorderedElementsAre("a detach", "b detach_1", "c detach_2", "detach ka", "detach_1 kb",
                                                   "detach_2 kc"));
 }
+
+TEST(Standardized, FiltersThatABatchNormReadsAreTheLayersWeight) {
+  // PyTorch's old exporter evaluates the filters as a matrix, and turned for the statistics; the module's scale of them
+  // is another tensor.
+  const std::string text = R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[1,1,3,3] x) => (float[1,2,2,2] y)
+    <float[1,2,4] "onnx::BatchNormalization_1" = {1, 2, 3, 5, 7, 11, 13, 17},
+     float[1,4,2] "onnx::ReduceMean_2" = {1, 7, 2, 11, 3, 13, 5, LAST}, float[2] "onnx::BatchNormalization_3" = {0.3, 0.4},
+     int64[4] "onnx::Reshape_4" = {SHAPE}> {
+      "/net/c/Constant_output_0" = Constant<value = float[2] {0, 0}>()
+      mean = ReduceMean<axes = [0, 1], keepdims = 0>("onnx::ReduceMean_2")
+      n, a, b = BatchNormalization<training_mode = 1>("onnx::BatchNormalization_1", "onnx::BatchNormalization_3", "/net/c/Constant_output_0", mean, mean)
+      w = Reshape(n, "onnx::Reshape_4")
+      y = Conv(x, w)
+    })";
+  auto read = [&](const std::string &last, const std::string &shape, const char *layer = "/net/c/Conv") {
+    std::string whole = text;
+    whole.replace(whole.find("LAST"), 4, last);
+    whole.replace(whole.find("SHAPE"), 5, shape);
+    ModelProto model = parseModel(whole);
+    for (auto &node : *model.mutable_graph()->mutable_node())
+      node.set_name(node.op_type() == "Conv" ? layer : "/net/c/" + node.op_type());
+    return classify(model);
+  };
+  Classified result = read("17", "2, 1, 2, 2");
+  EXPECT_EQ(result.failure, FailureKind::None) << result.messages;
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("net.c.weight", "onnx::BatchNormalization_3"));
+  EXPECT_THAT(result.find("net.c.weight")->dims, ElementsAre(2, 1, 2, 2));
+  EXPECT_THAT(result.values["net.c.weight"], ElementsAre(1, 2, 3, 5, 7, 11, 13, 17));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: net.c.weight"));
+  // Numbers that are not the same ones turned are another tensor.
+  EXPECT_THAT(read("16", "2, 1, 2, 2").names(InitializerRole::Parameter), testing::Contains("onnx::ReduceMean_2"));
+  // Another module's convolution reads the result, or none of that shape does.
+  EXPECT_THAT(read("17", "2, 1, 2, 2", "/net/d/Conv").unfolded, testing::IsEmpty());
+  EXPECT_THAT(read("17", "2, 1, 2, -1").unfolded, testing::IsEmpty());
+}

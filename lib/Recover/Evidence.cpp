@@ -279,6 +279,17 @@ std::optional<SmallVector<bool>> lowtide::findProgramIndices(const ::onnx::NodeP
   return std::nullopt;
 }
 
+std::optional<double> lowtide::findProgramFactor(const ::onnx::NodeProto &node) {
+  // `args = (%x, %a, %b), kwargs = {value: 0.3})`
+  if (!findOperandsOf("aten.addcmul.default", node))
+    return std::nullopt;
+  StringRef text = findProgramNote(node).split("kwargs = {value: ").second.split('}').first;
+  double factor = 1;
+  if (!text.empty() && text.getAsDouble(factor))
+    return std::nullopt;
+  return factor;
+}
+
 /// Number `at` of the operands, or its default; nullopt: it is no dimension of `rank`.
 static std::optional<int64_t> readDim(ArrayRef<StringRef> operands, size_t at, int64_t otherwise, int64_t rank) {
   int64_t dim = otherwise;

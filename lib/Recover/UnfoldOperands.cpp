@@ -1,9 +1,9 @@
 //===- UnfoldOperands.cpp - learned operands of operations that take steps --------===//
 //
 // The exporter writes some operations in steps: the scores of attention as the product of q · √s and kᵀ · √s, `lerp`
-// with w and with 1 − w. Where an operand depends on no input (the queries of a decoder, a learned mixture), the steps
-// are evaluated, and the file holds these. √s and a causal mask are made of the operands' sizes, and the notes say of
-// them, too, that they come from the parameter.
+// with w and with 1 − w, `addcmul(x, w, y, value=c)` with c · w. Where an operand depends on no input (the queries of a
+// decoder, a learned mixture), the steps are evaluated, and the file holds these. √s and a causal mask are made of the
+// operands' sizes, and the notes say of them, too, that they come from the parameter.
 //
 // Which operand of the program an operation reads, its note tells, and numbers of steps are in the file. The operand is
 // put back as if the exporter had evaluated no more than that.
@@ -48,7 +48,8 @@ struct Step {
   enum Form { Itself, OneLess, Scaled, TransposedScaled } form;
   const TensorProto *tensor;
   std::string operand; ///< what the program calls the operand
-  std::string factor;  ///< of `Scaled`: the initializer that holds the number
+  double number = 1;   ///< of `Scaled` and `TransposedScaled`
+  std::string factor;  ///< the initializer that holds it, if there is one
 };
 
 /// Who makes a value, and who reads it.
@@ -82,7 +83,7 @@ static std::optional<Step> findScaled(const Graph &graph, const NodeProto &node)
       continue;
     for (const std::string &factor : other->input())
       if (std::optional<float> number = numberOf(graph.graph, graph.graph.find(factor)); number && *number > 0)
-        return Step{side == 0 ? Step::Scaled : Step::TransposedScaled, tensor, operands[size_t(side)], factor};
+        return Step{side == 0 ? Step::Scaled : Step::TransposedScaled, tensor, operands[size_t(side)], *number, factor};
   }
   return std::nullopt;
 }
@@ -98,12 +99,25 @@ static std::optional<Step> findMixed(const Graph &graph, const NodeProto &node) 
   const StringRef reader = readers.front()->op_type();
   for (const std::string &input : node.input())
     if (const TensorProto *tensor = graph.graph.find(input); tensor && (reader == "Add" || reader == "Sub"))
-      return Step{reader == "Add" ? Step::Itself : Step::OneLess, tensor, operands[2], ""};
+      return Step{reader == "Add" ? Step::Itself : Step::OneLess, tensor, operands[2], 1, ""};
   return std::nullopt;
 }
 
+/// x + (c · w) · y, where the notes state c.
+static std::optional<Step> findProduct(const Graph &graph, const NodeProto &node) {
+  const std::optional<double> number = node.op_type() == "Mul" ? findProgramFactor(node) : std::nullopt;
+  const std::vector<std::string> operands = findProgramOperands(node);
+  const TensorProto *tensor = node.input_size() == 2 ? graph.graph.find(node.input(0)) : nullptr;
+  // The exporter calls the product so; y may have been evaluated as well.
+  if (!number || *number == 0 || !std::isfinite(*number) || operands.size() != 3 || !tensor ||
+      operationName(tensor->name()) != "tmp")
+    return std::nullopt;
+  return Step{*number == 1 ? Step::Itself : Step::Scaled, tensor, operands[1], *number, ""};
+}
+
 /// Operations whose steps are known.
-static std::optional<Step> (*const findSteps[])(const Graph &, const NodeProto &) = {findScaled, findMixed};
+static std::optional<Step> (*const findSteps[])(const Graph &, const NodeProto &) = {findScaled, findMixed,
+                                                                                     findProduct};
 
 /// Exchanges the last two of `dims`, and the elements with them.
 static void exchangeLast(std::vector<float> &values, SmallVectorImpl<int64_t> &dims) {
@@ -125,7 +139,7 @@ static std::vector<float> findOperand(const UnfoldingGraph &graph, const Step &s
       value = float(1 - double(value));
   if (step.form == Step::Scaled || step.form == Step::TransposedScaled)
     for (float &value : values)
-      value = float(double(value) / double(*numberOf(graph, graph.find(step.factor))));
+      value = float(double(value) / step.number);
   if (step.form == Step::TransposedScaled)
     exchangeLast(values, dims);
   return values;
@@ -149,7 +163,7 @@ static void compute(UnfoldingGraph &graph, const Step &step, std::string value, 
     [[fallthrough]];
   }
   case Step::Scaled:
-    graph.addNode("Mul", {value, step.factor}, name);
+    graph.addNode("Mul", {value, step.factor.empty() ? graph.addNumber(float(step.number)) : step.factor}, name);
     break;
   }
   graph.remove(*step.tensor);
@@ -188,7 +202,10 @@ static void restoreOperand(UnfoldingGraph &graph, const Step &step, const std::s
           name, dims, TensorProto::FLOAT, std::move(bytes),
           {tensor.name(), "the exporter evaluated a step of an operation of it as " + tensor.name(), false});
     } else {
-      llvm::erase_if(made, [&](StringRef from) { return from == name || operationName(from) == "val"; });
+      // Numbers of the steps are called so.
+      llvm::erase_if(made, [&](StringRef from) {
+        return from == name || is_contained({"val", "value", "value_cast"}, operationName(from));
+      });
       graph.addEvaluated(name, dims, TensorProto::FLOAT, std::move(bytes), made);
     }
   }

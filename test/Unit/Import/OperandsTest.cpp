@@ -233,3 +233,40 @@ TEST(Operands, WhatWasViewedInItsOwnShapeIsNotTurned) {
   for (const char *name : {"t", "permute_3"})
     EXPECT_EQ(turns(name), 1) << name;
 }
+
+TEST(Operands, NumbersOfAddcmulAreTakenOutOfWhatTheyMultiplied) {
+  // `addcmul(x, w, x, value=c)`: c · w was evaluated.
+  auto read = [](const std::string &given, const std::string &from, const std::string &operation = "addcmul",
+                 const std::string &operand = "p_net_w") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[2,3] y) <float[3] tmp_2 = {1, 3, 5}> {
+        tmp_0 = Mul(tmp_2, x)
+        y = Add(x, tmp_0)
+      })");
+    setSignature(model, {"net.w"});
+    setFoldedFrom(model, "tmp_2", from);
+    for (int node : {0, 1})
+      setNote(model, node, "pkg.torch.onnx.fx_node",
+              "%" + operation + " : [num_users=1] = call_function[target=torch.ops.aten." + operation +
+                  ".default](args = (%x, %" + operand + ", %x), kwargs = {" + given + "})");
+    return classify(model);
+  };
+  const std::string from = "['net.w', 'value_2', 'value_cast_2']";
+  for (auto [given, values] : {std::pair("", std::vector<float>{1, 3, 5}),
+                               {"value: 0.5", std::vector<float>{2, 6, 10}},
+                               {"value: -2", std::vector<float>{-0.5, -1.5, -2.5}}}) {
+    Classified result = read(given, from);
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("net.w")) << given;
+    EXPECT_THAT(result.values["net.w"], testing::ElementsAreArray(values)) << given;
+    EXPECT_EQ(result.messages, "") << given;
+  }
+  // A number that is data, zero, another operation, and more than a number.
+  for (const char *given : {"value: %item", "value: 0.0"})
+    EXPECT_THAT(read(given, from).messages, HasSubstr("training it is not training the parameter")) << given;
+  EXPECT_THAT(read("", from, "addcdiv").messages, HasSubstr("training it is not training the parameter"));
+  // What the program made of the parameter before is taken apart next.
+  Classified viewed = read("value: 0.5", "['net.w', 'val_9', 'value_2', 'view_1']", "addcmul", "view_1");
+  EXPECT_THAT(viewed.names(InitializerRole::Parameter), ElementsAre("net.w")) << viewed.messages;
+  EXPECT_EQ(viewed.find("net.w")->tensor, "view_1");
+}

@@ -77,6 +77,7 @@ programs("index", [
     ("unique", LINEAR, dict(x=ROWS, y=lambda: labels(4, 6)), lambda m, x, y: m.a(x).sum(0)[torch.unique(y)[:1]]),
     ("histogram", LINEAR, dict(x=ROWS, y=lambda: labels(4, 6)), lambda m, x, y: m.a(x) * torch.bincount(y, minlength=4)),
     ("renorm", LINEAR, ROWS, lambda m, x: torch.renorm(m.a(x), 2, 0, 0.5)),
+    ("scaled-operands", lambda: dict(a=nn.Linear(5, 4), b=weight(4), g=weight(4), s=weight(4)), ROWS, lambda m, x: torch.addcmul(m.b, m.g, m.a(x)) + torch.addcmul(x[:, 1:], m.s, m.a(x), value=0.3)),
     ("lerp", lambda: dict(a=nn.Linear(5, 4), w=nn.Parameter(torch.tensor(0.3))), ROWS, lambda m, x: torch.lerp(m.a(x), x[:, :4], m.w) + torch.addcmul(m.a(x), x[:, :4], x[:, 1:], value=0.3) + torch.addcdiv(m.a(x), x[:, :4], 2 + x[:, 1:].abs(), value=-2)),
     ("baddbmm", lambda: dict(w=weight(2, 3, 4), v=weight(2, 4)), (2, 2, 3), lambda m, x: torch.baddbmm(m.v, x, m.w, beta=0.5, alpha=2.0) + torch.addbmm(m.v, x, m.w) + torch.addmv(m.v[:, 0], m.w[0].T[:2], x[0, 0])[:, None]),
     ("einsum-forms", lambda: dict(w=weight(3, 4), v=weight(4, 4), u=weight(2, 3, 3)), (2, 3, 4), lambda m, x: torch.einsum("bij,ij->b", x, m.w)[:, None] + torch.einsum("ii->i", m.v) + torch.einsum("bii,bij->bj", m.u, x) + torch.einsum("b...j,kj->b...k", x, m.v).sum(1) + torch.einsum("bij,bkj,kl->bl", x, x, m.w)),

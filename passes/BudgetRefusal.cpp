@@ -8,6 +8,7 @@
 #include "LastingTensors.h"
 #include "Offload.h"
 #include "PlanLayout.h"
+#include "StepBytes.h"
 #include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -229,7 +230,8 @@ static int64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
     auto type = cast<RankedTensorType>(arg.getType());
-    if (!codec || !state || getSpace(type) != Space::Device || type.getElementType().isF64())
+    if (!codec || !state || getSpace(type) != Space::Device || type.getElementType().isF64() ||
+        step.getArgAttr(arg.getArgNumber(), storedAsIsAttrName))
       continue;
     const StringRef name = state.getName().getValue(), owner = name.rsplit('.').first;
     if (StoredBytes::getPart(name.drop_front(owner.size())) != StoredBytes::Part::Moments)
@@ -251,6 +253,32 @@ static int64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
       saved -= codec->takes(elements) ? int64_t(codec->countBytes(elements)) : 4 * elements;
   }
   return saved;
+}
+
+/// Flags of an optimizer without state, which win over those that the step was made with; empty: it has none.
+static std::string findStateless(func::FuncOp step) {
+  std::string flags;
+  const train::BindingIndex index(step);
+  for (BlockArgument arg : step.getArguments()) {
+    auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
+    if (!state)
+      continue;
+    const auto [owner, slot] = state.getName().getValue().rsplit('.');
+    // An option of several optimizers, also of the one without state.
+    if (slot == "momentum_buffer")
+      return "--optimizer=sgd --momentum=0";
+    if (index.findArg<train::ParamAttr>(owner) && StoredBytes::getPart(slot) == StoredBytes::Part::Moments)
+      flags = "--optimizer=sgd";
+  }
+  return flags;
+}
+
+/// Whether the step leaves gradients for updates of the next one.
+static bool defersUpdates(func::FuncOp step) {
+  return llvm::any_of(step.getArguments(), [&](BlockArgument arg) {
+    auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
+    return state && state.getPending() && getSpace(arg.getType()) == Space::Device;
+  });
 }
 
 /// Whether a memory that the plan may use has place for all that may wait there, besides what lies there already.
@@ -342,8 +370,12 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   }
   if (samples > 1)
     note << "a smaller batch, ";
-  if (statics.state) {
-    advice.push_back("--optimizer=sgd");
+  if (defersUpdates(step)) {
+    advice.push_back("--updates=now");
+    note << "no gradients that wait for the next step (" << advice.back() << "), ";
+  }
+  if (const std::string flags = findStateless(step); !flags.empty()) {
+    advice.push_back(flags);
     note << "an optimizer with less than " << formatBytes(statics.state) << " of state (" << advice.back()
          << " has none), ";
   }

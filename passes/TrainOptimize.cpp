@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HiddenMatrices.h"
+#include "StepBytes.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -107,6 +108,9 @@ public:
           /*fromFile=*/false));
       operands.state.push_back(
           growth.appendArg(train::getSlotType(slot, shape, wide), stateBindings.back(), param.getLoc()));
+      if (slot.isDifferenced)
+        growth.setArgAttr(cast<BlockArgument>(operands.state.back()).getArgNumber(), storedAsIsAttrName,
+                          builder.getUnitAttr());
     }
     Operation *update =
         train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");

@@ -83,6 +83,8 @@ namespace {
 /// What becomes of the tensors that one codec was asked for.
 struct Tally {
   unsigned stored = 0, kept = 0;
+  /// Whatever the codec takes, since updates subtract one from another.
+  unsigned differenced = 0;
   uint64_t before = 0, after = 0;
 };
 
@@ -173,6 +175,10 @@ SmallVector<StateLayout::Kept> StateLayout::findKept() {
 void StateLayout::store(const CodecInfo &codec, Tally &tally) {
   const int64_t elements = getType(whole.param).getNumElements();
   SmallVector<Kept> states = findKept();
+  const SmallVector<train::StateSlot> slots = train::listSlots(update);
+  const size_t all = states.size();
+  llvm::erase_if(states, [&](const Kept &kept) { return slots[kept.slot].isDifferenced; });
+  tally.differenced += all - states.size();
   if (!codec.takes(elements)) {
     tally.kept += states.size();
     return;
@@ -342,12 +348,16 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   /// One remark for what is stored: bytes before and after, and what stays f32.
   void report(func::FuncOp step, const llvm::MapVector<const CodecInfo *, Tally> &tallies) {
     for (const auto &[codec, tally] : tallies) {
-      if (tally.stored + tally.kept == 0) {
+      const std::string differenced =
+          std::to_string(tally.differenced) +
+          " stay f32: updates subtract one from the other, and rounded numbers may leave less than zero";
+      if (tally.stored + tally.kept + tally.differenced == 0) {
         step.emitWarning("moments in ") << codec->name << " have no effect: the updates keep no state";
         continue;
       }
       if (tally.stored == 0) {
-        step.emitWarning("moments in ") << codec->name << ": no state is stored so: " << describeRule(*codec);
+        step.emitWarning("moments in ") << codec->name << ": no state is stored so: "
+                                        << (tally.kept ? describeRule(*codec) : differenced);
         continue;
       }
       InFlightDiagnostic remark = step.emitRemark("@")
@@ -356,6 +366,8 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
                                   << "): " << formatBytes(tally.before) << " → " << formatBytes(tally.after);
       if (tally.kept)
         remark << "; " << tally.kept << " stay f32: " << describeRule(*codec);
+      if (tally.differenced)
+        remark << "; " << differenced;
     }
   }
 

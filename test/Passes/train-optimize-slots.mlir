@@ -7,7 +7,7 @@
 
 // Slots exist where the options of their parameter have them.
 // RMSPROP: train.optimizer = {alpha = {{.*}}, centered = 1.000000e+00 : f64, convention = "torch", eps = {{.*}}, kind = "rmsprop"
-// RMSPROP: tensor<7x4xf32> {train.binding = #train.state<"table.square_avg">}, %{{.*}}: tensor<7x4xf32> {train.binding = #train.state<"table.grad_avg">}
+// RMSPROP: tensor<7x4xf32> {train.binding = #train.state<"table.square_avg">, train.stored_as_is}, %{{.*}}: tensor<7x4xf32> {train.binding = #train.state<"table.grad_avg">, train.stored_as_is}
 // RMSPROP-NOT: "table.momentum_buffer"
 // RMSPROP: tensor<4xf32> {train.binding = #train.state<"norm.square_avg">}, %{{.*}}: tensor<4xf32> {train.binding = #train.state<"norm.momentum_buffer">}
 // RMSPROP-NOT: "norm.grad_avg"

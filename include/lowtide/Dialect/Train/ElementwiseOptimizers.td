@@ -22,8 +22,12 @@ defvar decayEitherWay = [{
       grad = grad + param * weight_decay;
 }];
 
+// The variance of the gradients is what is left of their mean square without the square of their mean.
+def SquareAvgSlot : NonNegativeSlot<"square_avg"> { let isDifferenced = "centered != 0.0"; }
+def GradAvgSlot : Slot<"grad_avg", "0.0", "centered != 0.0"> { let isDifferenced = "true"; }
+
 def Train_RMSpropOp : Train_WholeOptimizer<"rmsprop",
-    [NonNegativeSlot<"square_avg">, Slot<"momentum_buffer", "0.0", "momentum > 0.0">, Slot<"grad_avg", "0.0", "centered != 0.0">],
+    [SquareAvgSlot, Slot<"momentum_buffer", "0.0", "momentum > 0.0">, GradAvgSlot],
     [Option<"alpha", "decay of the average of squares", "0.99", "0.99", UpToOne>, EpsOption,
      Option<"momentum", "decay of the buffer; 0: there is none", "0.0">, L2Option,
      Switch<"centered", "1: divides by the root of the variance, not of the mean square">]> {

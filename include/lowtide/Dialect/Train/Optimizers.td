@@ -16,6 +16,9 @@ class Slot<string slotName, string initialValue = "0.0", string exists = "true",
   string condition = exists;
   string shape = shapeOf;
   bit nonNegative = 0;
+  // A C++ expression over the options: the update subtracts from this slot what it makes of another, so that numbers
+  // that were rounded may leave less than nothing.
+  string isDifferenced = "false";
 }
 // State that is never below zero, such as a mean of squares: codes of 8 bits need no sign.
 class NonNegativeSlot<string slotName, string initialValue = "0.0", string exists = "true", string shapeOf = "Param">
@@ -123,7 +126,8 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
   }] # readValues # [{
       ::llvm::SmallVector<::lowtide::train::StateSlot> found;
   }] # !interleave(!foreach(s, slots, "if (" # s.condition # ") found.push_back({\"" # s.name # "\", " # s.initial #
-      ", ::lowtide::train::SlotShape::" # s.shape # ", " # !if(s.nonNegative, "true", "false") # "});"), "\n") # [{
+      ", ::lowtide::train::SlotShape::" # s.shape # ", " # !if(s.nonNegative, "true", "false") #
+      ", " # s.isDifferenced # "});"), "\n") # [{
       return found;
     }
     ::llvm::ArrayRef<::lowtide::train::OptimizerOption> $cppClass::getOptions() {

@@ -40,6 +40,7 @@ struct StateSlot {
   double initial;
   SlotShape shape;
   bool isNonNegative; ///< no number is below zero
+  bool isDifferenced; ///< the update takes the difference of this and another: it is stored as it is
 };
 
 /// A number that the user may set, with its default under PyTorch's and under

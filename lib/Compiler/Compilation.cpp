@@ -72,7 +72,7 @@ ImportOptions Compilation::importOptions(Failure &failure) {
     result.batch = options.batch;
   if (samples) {
     result.batch = samples;
-    result.batchOverrides = true;
+    result.wholeBatch = wholeSamples;
   }
   for (const Request::Selection &selection : options.selections)
     result.selections.push_back({selection.trains, selection.text});
@@ -298,7 +298,7 @@ Failure Compilation::lowerTo(int last, const std::string &budget) {
     if (Failure failure = makeSteps(options.microBatches))
       return failure;
     for (const EntryVariant &variant : options.variants)
-      if (Failure failure = addVariant(variant))
+      if (Failure failure = addVariant(variant, {{"", 0, options.microBatches}}))
         return failure;
   }
   isFitted = first >= getStageNumber("fitted");
@@ -357,7 +357,15 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
   return failure;
 }
 
-Failure Compilation::addVariant(const EntryVariant &variant) {
+Failure Compilation::addVariants(const Variation &of) {
+  for (const EntryVariant &variant : options.variants)
+    if (!variant.batch || variant.batch < countSamples(*module))
+      if (Failure failure = addVariant(variant, of))
+        return failure;
+  return {};
+}
+
+Failure Compilation::addVariant(const EntryVariant &variant, const Variation &of) {
   const int64_t whole = countSamples(*module);
   const bool isLast = variant.name == "last";
   if (isText() || holdsStep || !options.shapes.empty() || (isLast && variant.batch >= whole)) {
@@ -371,11 +379,12 @@ Failure Compilation::addVariant(const EntryVariant &variant) {
         {"bind the batch with --batch=8 or --dim batch=8; --last-batch is the rest of the data divided by it"});
   }
   OwningOpRef<ModuleOp> steps = std::move(module);
-  samples = variant.batch;
+  samples = variant.batch ? variant.batch : of.batch;
+  wholeSamples = given ? countSamples(*given) : whole;
   // Parts that are no larger than those of a whole batch.
   const int64_t batch = samples ? samples : whole;
   int64_t parts = std::max<int64_t>(1, variant.parts);
-  while (!variant.parts && (batch % parts || batch / parts > whole / options.microBatches))
+  while (!variant.parts && (batch % parts || batch / parts > whole / of.parts))
     ++parts;
   Failure failure;
   auto imported = importOnnx(*file, initializers, importOptions(failure));
@@ -383,7 +392,8 @@ Failure Compilation::addVariant(const EntryVariant &variant) {
     return failure ? failure : Failure(file->getFailure());
   module = std::move(*imported);
   train::setTarget(*module, target);
-  if ((failure = makeGraph()) || (failure = makeSteps(parts, variant.precision)))
+  if ((failure = makeGraph()) ||
+      (failure = makeSteps(parts, variant.precision.empty() ? of.precision : variant.precision, of.moments)))
     return failure;
   for (StringRef entry : {"train", "eval"})
     if (module->lookupSymbol(entry) &&

@@ -99,8 +99,6 @@ private:
   Failure makeGraph();
   /// nn → train; `microBatches`: parts of the batch; `precision` instead of the options' where it is not empty.
   Failure makeSteps(int64_t microBatches, llvm::StringRef precision = "", llvm::StringRef moments = "");
-  /// Adds the entries again in another batch, other parts or another precision, as `train_NAME` and `eval_NAME`.
-  Failure addVariant(const EntryVariant &variant);
   /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `otherwise`,
   /// unless a pass knows better.
   Failure run(llvm::StringRef area, llvm::function_ref<void(mlir::OpPassManager &)> build, FailureKind otherwise);
@@ -167,9 +165,17 @@ private:
     double seconds = 0;      ///< of @train, as the cost model estimates it
     bool isLowered = false;  ///< it was compiled this far
   };
+  /// Adds the entries of `of` again in another batch, other parts or another precision, as `train_NAME` and
+  /// `eval_NAME`.
+  Failure addVariant(const EntryVariant &variant, const Variation &of);
+  /// Those of the options, of which a batch that is no smaller than that of `of` has no use.
+  Failure addVariants(const Variation &of);
   /// Imports and lowers a variation to `train`.
   Failure lowerVariation(const Variation &variation);
-  Needs findNeeds(const Variation &variation);
+  /// `enough`: where the usual form may need no more than so many bytes, no other is looked at.
+  Needs findNeeds(const Variation &variation, uint64_t enough);
+  /// What the steps that stand now need in the form of the stage.
+  Needs countNeeds(const FitStageOptions &stage);
   /// Plans the variation within `budget` bytes, all told; its seconds, or nothing where none fits.
   std::optional<double> planWithin(const Variation &variation, uint64_t budget);
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
@@ -226,8 +232,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Of `answerFit`: the steps as the options have them, at `train`.
   mlir::OwningOpRef<mlir::ModuleOp> given;
-  /// Samples of the entries that are made now, when they are not those of the command line.
-  int64_t samples = 0;
+  /// Samples of the entries that are made now, when they are not those of the command line, which has `wholeSamples`.
+  int64_t samples = 0, wholeSamples = 0;
   /// The file holds gradients and updates already.
   bool holdsStep = false;
   /// The order of the steps, and what runs again in them, are decided.

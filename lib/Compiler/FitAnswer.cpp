@@ -30,6 +30,7 @@ Failure Compilation::lowerVariation(const Variation &variation) {
     return {};
   }
   samples = variation.batch;
+  wholeSamples = countSamples(*given);
   Failure failure;
   auto imported = importOnnx(*file, initializers, importOptions(failure));
   samples = 0;
@@ -37,17 +38,35 @@ Failure Compilation::lowerVariation(const Variation &variation) {
     return failure ? failure : FailureKind::BadInput;
   module = std::move(*imported);
   train::setTarget(*module, target);
-  if ((failure = makeGraph()))
+  if ((failure = makeGraph()) || (failure = makeSteps(variation.parts, variation.precision, variation.moments)))
     return failure;
-  return makeSteps(variation.parts, variation.precision, variation.moments);
+  return addVariants(variation);
 }
 
-Compilation::Needs Compilation::findNeeds(const Variation &variation) {
+Compilation::Needs Compilation::findNeeds(const Variation &variation, uint64_t enough) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
-  Needs needs;
   FitStageOptions stage = fitStageOptions();
   stage.deviceBudget = "";
-  if (lowerVariation(variation) || runFitStage(stage))
+  if (lowerVariation(variation))
+    return {};
+  OwningOpRef<ModuleOp> steps = module->clone();
+  Needs needs = countNeeds(stage);
+  if (!needs.isLowered || needs.leastBytes <= enough)
+    return needs;
+  // A budget may ask for another form, of which fewer bytes are alive.
+  module = steps->clone();
+  for (const StepForm &form : listFurtherForms(stage)) {
+    form.take(stage);
+    module = steps->clone();
+    if (const Needs other = countNeeds(stage); other.isLowered)
+      needs.leastBytes = std::min(needs.leastBytes, other.leastBytes);
+  }
+  return needs;
+}
+
+Compilation::Needs Compilation::countNeeds(const FitStageOptions &stage) {
+  Needs needs;
+  if (runFitStage(stage))
     return needs;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
@@ -66,8 +85,8 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
       needs.largest = step.getSymName().str();
     needs.wholeBytes = std::max(needs.wholeBytes, timeline->peakBytes);
     needs.leastBytes = std::max(needs.leastBytes, solve::findLowerBound(graph).bytes);
-    if (step.getSymName() == "train")
-      needs.trainBytes = timeline->peakBytes + layout->getStaticBytes().sum();
+    if (step.getSymName() == "train" || step.getSymName().starts_with("train_"))
+      needs.trainBytes = std::max(needs.trainBytes, timeline->peakBytes + layout->getStaticBytes().sum());
     if (step.getSymName() == "train" || needs.seconds == 0)
       needs.seconds = timeline->seconds;
   }
@@ -135,7 +154,8 @@ private:
   }
   std::string describe(const Compilation::Variation &variation) const;
   std::string flagsOf(const Way &way) const;
-  Way measure(Compilation::Variation variation);
+  /// `enough`: no form of fewer bytes than these is looked for.
+  Way measure(Compilation::Variation variation, uint64_t enough = 0);
   void plan(Way &way);
   /// How far the numbers of a step are from those of the step that was asked for; 0: they are the same.
   int rank(const Way &way) const;
@@ -203,9 +223,9 @@ std::string FitAnswer::flagsOf(const Way &way) const {
   return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
 }
 
-FitAnswer::Way FitAnswer::measure(Compilation::Variation variation) {
+FitAnswer::Way FitAnswer::measure(Compilation::Variation variation, uint64_t enough) {
   say("measuring " + describe(variation));
-  Compilation::Needs needs = compilation.findNeeds(variation);
+  Compilation::Needs needs = compilation.findNeeds(variation, enough);
   return {std::move(variation), needs, false, std::nullopt, budget};
 }
 
@@ -281,12 +301,12 @@ void FitAnswer::findLargestBatches() {
       std::max(1.0, (double(given.needs.wholeBytes) - double(point.needs.wholeBytes)) / double(batch - other));
   const int64_t guess =
       std::max<int64_t>(1, batch + int64_t((double(budget) - double(given.needs.wholeBytes)) / slope));
-  largestWhole = findLargest([&](int64_t size) { return measure({{"", size, parts}}).isWhole(); }, guess);
+  largestWhole = findLargest([&](int64_t size) { return measure({{"", size, parts}}, budget).isWhole(); }, guess);
   largestPlanned = findLargest(
       [&](int64_t size) {
         if (size <= *largestWhole)
           return true;
-        Way way = measure({{"", size, parts}});
+        Way way = measure({{"", size, parts}}, budget);
         plan(way);
         return way.fits();
       },

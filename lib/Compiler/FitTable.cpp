@@ -54,16 +54,22 @@ struct FitRow {
 /// An entry without a table: it comes with the others, and a budget holds for all.
 struct FurtherEntry {
   std::string name;
-  solve::StepGraph graph;
+  /// In each form of the others.
+  std::vector<solve::StepGraph> graphs;
   /// Of everything, at the smallest plan found.
-  uint64_t smallestBytes = 0;
+  uint64_t smallestBytes = UINT64_MAX;
 
   /// Counts what it needs where that may be more than `knownBytes`; `staticBytes` lie outside of its arena.
   void count(uint64_t staticBytes, uint64_t knownBytes, const solve::FitOptions &search) {
-    solve::SolvedStep solved(graph, getPlanPacking(), search);
-    smallestBytes = staticBytes + solved.front.getLargest().timeline.peakBytes;
-    if (solved.front.isValid() && smallestBytes > knownBytes)
-      smallestBytes = staticBytes + solved.plans.getSmallest().arenaBytes;
+    for (const solve::StepGraph &graph : graphs) {
+      if (smallestBytes <= knownBytes)
+        return;
+      solve::SolvedStep solved(graph, getPlanPacking(), search);
+      uint64_t bytes = staticBytes + solved.front.getLargest().timeline.peakBytes;
+      if (solved.front.isValid() && bytes > knownBytes)
+        bytes = staticBytes + solved.plans.getSmallest().arenaBytes;
+      smallestBytes = std::min(smallestBytes, bytes);
+    }
   }
 };
 
@@ -428,6 +434,10 @@ Failure Compilation::fit(const FitRequest &request, const FitColumns &columns, F
   if (failed(layout))
     return FailureKind::Internal;
   std::vector<FurtherEntry> furtherEntries;
+  auto isVariant = [&](StringRef entry) {
+    return llvm::any_of(options.variants,
+                        [&](const EntryVariant &variant) { return entry.ends_with("_" + variant.name); });
+  };
   // Entries in their order; all of them have the same ones.
   auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) -> Failure {
     StepFacts facts(*module);
@@ -436,18 +446,21 @@ Failure Compilation::fit(const FitRequest &request, const FitColumns &columns, F
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;
     for (auto step : module->getOps<func::FuncOp>()) {
-      const bool hasTable = isAlone || (step.getSymName() != "eval" && !isExportEntry(step.getSymName()));
-      // Its form is the same in all forms of the others.
-      auto isKnown = [&](const FurtherEntry &entry) { return entry.name == step.getSymName(); };
-      if (!hasTable && llvm::any_of(furtherEntries, isKnown))
+      const StringRef name = step.getSymName();
+      const bool hasTable = isAlone || (name != "eval" && !isExportEntry(name) && !isVariant(name));
+      auto known = llvm::find_if(furtherEntries, [&](const FurtherEntry &entry) { return entry.name == name; });
+      // But for a step of another batch, its form is the same in all forms of the others.
+      if (!hasTable && known != furtherEntries.end() && !isVariant(name))
         continue;
       FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
       if (failed(problem))
         return FailureKind::Internal;
       if (hasTable)
-        take(number++, step.getSymName(), problem->getGraph());
+        take(number++, name, problem->getGraph());
+      else if (known != furtherEntries.end())
+        known->graphs.push_back(problem->getGraph());
       else
-        furtherEntries.push_back({step.getSymName().str(), problem->getGraph()});
+        furtherEntries.push_back({name.str(), {problem->getGraph()}});
     }
     return {};
   };
@@ -500,7 +513,7 @@ Failure Compilation::fit(const FitRequest &request, const FitColumns &columns, F
   const ByteUnit unit = ByteUnit::get(tables.empty() ? knownBytes : tables.front()->getLargestBytes());
   for (const FurtherEntry &entry : furtherEntries)
     text << "entry @" << entry.name << " comes with the others and needs " << unit.text(entry.smallestBytes)
-         << (isExportEntry(entry.name)
+         << (isExportEntry(entry.name) || isVariant(entry.name)
                  ? ", whatever the step needs\n"
                  : ": a smaller budget takes --entries=train, or --outputs=none where outputs of the file take it\n");
   if (other)

@@ -38,7 +38,10 @@ public:
 
 private:
   void applyShapes(const ImportOptions &options);
-  void applyBatch(int64_t batch, bool overrides);
+  void applyBatch(int64_t batch);
+  /// `batch` samples where the options state `whole` of them: every symbol that counts samples gets the other number.
+  void applyOtherBatch(int64_t batch, int64_t whole);
+  std::vector<std::string> listFirstSymbols() const;
   /// `name`: a symbol, or a dimension that is derived from symbols.
   void bind(llvm::StringRef name, int64_t size, llvm::StringRef origin);
   void applyDims(const ImportOptions &options);

@@ -18,10 +18,14 @@ using namespace lowtide::driver;
 
 static Sources sourcesOf(const Options &options) { return {options.input, {}, options.weightsFrom}; }
 
-static Request requestOf(const Options &options) {
-  Request request = options;
+static void addVariants(const Options &options, Request &request) {
   if (options.lastBatch)
     request.variants.push_back({"last", options.lastBatch});
+}
+
+static Request requestOf(const Options &options) {
+  Request request = options;
+  addVariants(options, request);
   return request;
 }
 
@@ -120,6 +124,7 @@ int driver::checkModel(const Options &options) {
 
 int driver::fitModel(const Options &options) {
   FitRequest request = options;
+  addVariants(options, request);
   if (const Card *card = options.card.empty() ? nullptr : findCard(options.card)) {
     request.room = ByteSize{card->getBytes(), -1};
     request.roomTitle = llvm::formatv("{0}: {1} MiB, of which context and libraries take about {2} MiB", card->title,

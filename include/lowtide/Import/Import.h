@@ -27,8 +27,8 @@ struct ImportOptions : RoleChoices {
   std::map<std::string, std::vector<int64_t>> shapes;
   /// Binds the one symbol that is dimension 0 of every input: `--batch=8`.
   std::optional<int64_t> batch;
-  /// `batch` wins over what `dims` says of that symbol.
-  bool batchOverrides = false;
+  /// `dims` and `batch` of the command line say so many samples: the symbols that count them get `batch` instead.
+  std::optional<int64_t> wholeBatch;
 
   /// Inputs that are constants, with the number that fills them: `--set use_cache_branch=false`.
   std::map<std::string, std::string> fixed;

@@ -345,6 +345,8 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
                          RefusedBudget refused, bool isPart) {
   if (const uint64_t unplanned = getUnplannedBytes(step->getParentOfType<ModuleOp>()))
     refused.largestBytes = unplanned;
+  // Bytes alive; with addresses they may be more.
+  refused.largestBytes = std::max(refused.largestBytes, refused.smallestBytes);
   error.attachNote() << "the smallest plan found needs " << formatExact(refused.smallestBytes)
                      << "; without recomputation it is " << formatBytes(refused.largestBytes);
   std::vector<std::string> &advice = refused.advice;

@@ -509,7 +509,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     snapshotBytes = std::max(snapshotBytes, profile->getSnapshotBytes());
     unfitted.push_back(std::move(*profile));
   }
-  // A part is of what the step takes with its state on the device.
+  // A part is of what the step takes with its state on the device, addresses and all: the whole of it is enough.
+  if (!budgetBytes && budget.fraction >= 0)
+    for (PosedEntry &entry : entries)
+      largest = std::max(largest, entry.solved->plans.get(entry.solved->front.getLargest()).arenaBytes);
   if (!budgetBytes)
     budgetBytes = budget.resolve(statics.sum() + largest);
   const uint64_t bytes = *budgetBytes;

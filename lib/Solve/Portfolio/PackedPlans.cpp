@@ -63,13 +63,19 @@ static PackedPlan findOrderThatPacks(const StepGraph &graph, const FittedSchedul
   return best;
 }
 
-/// As plan-place will pack it.
-static void packAsPlaced(const StepGraph &graph, PackedPlan &packed, const PackingOptions &options) {
-  if (isReached(packed, options.getQuick()))
+/// As plan-place will pack it, with all the effort there is.
+static void packInFull(const StepGraph &graph, PackedPlan &packed, const PackingOptions &options) {
+  if (isReached(packed, options))
     return;
   const Packing packing = packOnce(listBuffers(graph, packed.plan), options);
   packed.arenaBytes = packing.arenaBytes;
   packed.boundBytes = packing.boundBytes;
+}
+
+/// The same where little effort did not come near.
+static void packAsPlaced(const StepGraph &graph, PackedPlan &packed, const PackingOptions &options) {
+  if (!isReached(packed, options.getQuick()))
+    packInFull(graph, packed, options);
 }
 
 PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
@@ -95,7 +101,11 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
     if (std::optional<PackedPlan> slack =
             findPlanWithSlack(graph, packed, getQuick(graph, options), seconds, mostSeconds, room))
       packed = std::move(*slack);
-  packAsPlaced(graph, packed, options);
+  // A step needs no more under a budget than without one, where all effort is spent on its packing.
+  if (&plan == &front.getLargest())
+    packInFull(graph, packed, options);
+  else
+    packAsPlaced(graph, packed, options);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
@@ -134,6 +144,11 @@ const PackedPlan &PackedPlans::getSmallest() {
       smallest = &get(*plan);
     plan = findBelow(std::min(plan->timeline.peakBytes, smallest->arenaBytes));
   }
+  // It says which budgets are refused, so that its last bytes count.
+  PackedPlan full = *smallest;
+  packInFull(graph, full, options);
+  if (full.arenaBytes < smallest->arenaBytes)
+    smallest = &smallestInFull.emplace(std::move(full));
   return *smallest;
 }
 

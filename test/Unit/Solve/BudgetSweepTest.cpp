@@ -206,4 +206,27 @@ TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
   std::printf("%u of %u plans that do not pack replaced\n", replaced, failing);
 }
 
+TEST(BudgetSweep, WhatAStepTakesIsEnough) {
+  unsigned hard = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    StepGraph graph = unevenStep(random, 3 + random() % 4);
+    for (StepValue &value : graph.values)
+      value.bytes = 64 * (1 + random() % 200);
+    // Nothing runs again, so that no plan is smaller.
+    for (StepOperation &operation : graph.operations)
+      operation.runsOnce = true;
+    LoopFront front(graph, {10, 1});
+    PackingOptions options;
+    options.effort = 2'000'000;
+    // As plan-place packs the step without a budget.
+    const uint64_t whole = packOnce(listBuffers(graph, front.getLargest()), options).arenaBytes;
+    hard += whole > front.getLargest().timeline.peakBytes;
+    PackedPlans packed(graph, front, options);
+    ASSERT_NE(packed.find(whole), nullptr) << seed;
+    EXPECT_LE(packed.getSmallest().arenaBytes, whole) << seed;
+  }
+  EXPECT_GE(hard, 2u);
+}
+
 } // namespace

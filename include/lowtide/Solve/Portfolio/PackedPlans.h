@@ -63,6 +63,8 @@ private:
   const PackingOptions options;
   std::map<const FittedSchedule *, PackedPlan> plans;
   const PackedPlan *smallest = nullptr;
+  /// What it points to where that took more effort than the plan among the others.
+  std::optional<PackedPlan> smallestInFull;
 };
 
 } // namespace lowtide::solve

@@ -219,10 +219,14 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
         llvm::append_range(names, train::listNames(step, i));
     for (const train::GroupRule &rule : options.groups)
       for (const NamePattern &pattern : rule.patterns)
-        if (llvm::none_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); }))
-          return emitError(UnknownLoc::get(&getContext()))
-                 << "group: " << train::describeUnmatched(pattern) << " among the parameters that are trained"
-                 << suggestName(pattern.getText(), names);
+        if (llvm::none_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); })) {
+          InFlightDiagnostic error = emitError(UnknownLoc::get(&getContext()))
+                                     << "group: " << train::describeUnmatched(pattern)
+                                     << " among the parameters that are trained"
+                                     << suggestName(pattern.getText(), names);
+          error.attachNote() << "leave the pattern out; 'lowtide check' lists the parameters";
+          return error;
+        }
     return success();
   }
 

@@ -388,13 +388,21 @@ Failure Compilation::addVariant(const EntryVariant &variant, const Variation &of
     ++parts;
   Failure failure;
   auto imported = importOnnx(*file, initializers, importOptions(failure));
-  if (failure || failed(imported))
-    return failure ? failure : Failure(file->getFailure());
-  module = std::move(*imported);
-  train::setTarget(*module, target);
-  if ((failure = makeGraph()) ||
-      (failure = makeSteps(parts, variant.precision.empty() ? of.precision : variant.precision, of.moments)))
+  if (!failure && failed(imported))
+    failure = file->getFailure();
+  if (!failure) {
+    module = std::move(*imported);
+    train::setTarget(*module, target);
+    failure = makeGraph();
+  }
+  if (!failure)
+    failure = makeSteps(parts, variant.precision.empty() ? of.precision : variant.precision, of.moments);
+  if (failure) {
+    if (isLast && !given) // the step itself was made
+      diagnostics.say(Severity::Note, "so it is with --last-batch=" + llvm::Twine(variant.batch) +
+                                          ": leave it out, or take more samples");
     return failure;
+  }
   for (StringRef entry : {"train", "eval"})
     if (module->lookupSymbol(entry) &&
         failed(train::moveEntry(*module, entry, *steps, (entry + "_" + variant.name).str())))

@@ -30,13 +30,22 @@ graph (float[nodes,4] x, int64[edges] e) => (float loss) <float[4,2] w = {{{}}}>
   loss = ReduceMean<keepdims = 0>(errors)
 }}
 """
+MOST = """<ir_version: 10, opset_import: ["" : 20]>
+most (float[rows,4] x) => (float loss) <float[4,2] w = {{{}}}> {{
+  k = Constant<value_ints = [2]>()
+  best, at = TopK<axis = 0>(x, k)
+  p = MatMul(best, w)
+  errors = Mul(p, p)
+  loss = ReduceMean<keepdims = 0>(errors)
+}}
+"""
 
 work = pathlib.Path(sys.argv[1])
 rng = np.random.default_rng(3)
 w = rng.standard_normal((4, 2)).astype("f4")
 x, y = rng.standard_normal((WHOLE + LAST, 4)).astype("f4"), rng.standard_normal((WHOLE + LAST, 2)).astype("f4")
 np.savez(work / "rows.npz", x=x, y=y)
-for name, text in (("rows", MODEL), ("graph", GRAPH)):
+for name, text in (("rows", MODEL), ("graph", GRAPH), ("most", MOST)):
     (work / f"{name}.onnxtxt").write_text(text.format(", ".join(map(repr, w.ravel().tolist()))))
     tool("lowtide-translate", "--onnx-text-to-onnx", work / f"{name}.onnxtxt", "-o", work / f"{name}.onnx")
 
@@ -61,4 +70,7 @@ for target in ("cpu", "cuda-emulated"):
 said = tool("lowtide", "compile", work / "graph.onnx", "--dim", "nodes=8,edges=5", "--last-batch=3", "-o", work / "no.tide", code=1)
 assert "error: not every input begins with 8 rows: 'edges' is 5" in said and "leave --last-batch out" in said, said
 tool("lowtide", "compile", work / "graph.onnx", "--dim", "nodes=8,edges=5", "-o", work / "no.tide")
+# What few samples are not enough for says so.
+said = tool("lowtide", "compile", work / "most.onnx", "--batch=8", "--last-batch=1", "-o", work / "no.tide", code=2)
+assert "k is 2 of 1" in said and "note: so it is with --last-batch=1: leave it out, or take more samples" in said, said
 print("a last batch of inputs that have a symbol each: PyTorch's losses, and the bytes that are told")

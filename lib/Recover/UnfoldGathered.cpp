@@ -108,7 +108,7 @@ static std::optional<Gathering> divide(ArrayRef<int64_t> dims, unsigned features
     auto [at, isNew] = numbers.try_emplace(row, result.numRows);
     result.numRows += isNew;
     result.rows.push_back(at->second);
-    if (!isNew && along.size() > 1 && row.find_first_not_of(row.substr(0, size)) == std::string::npos)
+    if (!isNew && along.size() > 1 && hasEqualElements(row, size))
       return std::nullopt;
   }
   // Short rows agree by accident: a few of them prove nothing, and a table that is read at positions has many.

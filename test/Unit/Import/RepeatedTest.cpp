@@ -70,6 +70,14 @@ TEST(Repeated, NumbersOfALargeTableMayAgreeByChance) {
   EXPECT_THAT(read(make(9).second).messages, HasSubstr("the file does not tell everything about them: " + name));
 }
 
+TEST(Repeated, RowsOfTheSameBytesInAnotherOrderAreNoSingleNumber) {
+  // 5 and 2 are the bytes 00 00 a0 40 and 00 00 00 40.
+  Classified result = classify(makeEvaluated("index", "3,2", {5, 2, 5, 2, 4, 1}, "table", "['table', 'val_2']"));
+  ASSERT_TRUE(result.find("table")) << result.messages;
+  EXPECT_THAT(result.find("table")->dims, ElementsAre(2, 2));
+  EXPECT_THAT(result.values["table"], ElementsAre(5, 2, 4, 1));
+}
+
 TEST(Repeated, DistancesAreCountedTheWayThatTheNameTells) {
   // Three queries and keys: q - k + 2 in MViT and SAM, k - q + 2 in others.
   std::vector<float> values;

@@ -40,6 +40,8 @@ struct Gathering {
   /// For each position (row-major) the row of the table; -1: masked.
   std::vector<int64_t> rows;
   int64_t numRows = 0, width = 0;
+  /// The rows are the last dimension of the parameter (`table[:, positions]`), and not its first.
+  bool readsColumns = false;
   bool isMasked() const { return is_contained(rows, -1); }
   int64_t countNumbers() const { return numRows * width; }
 };
@@ -195,15 +197,16 @@ static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef 
   const Gathering *found = &gathering;
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), perm;
   SmallVector<int64_t> positionDims = dimsOf(tensor, found->positionAxes);
-  UnfoldedPart part{
-      name, {found->numRows}, std::vector<int64_t>(bytes.size() / findElementType(tensor.data_type())->bytes, -1)};
-  part.dims.append(dimsOf(tensor, found->featureAxes));
+  const bool isLast = found->readsColumns;
+  UnfoldedPart part{name, dimsOf(tensor, found->featureAxes),
+                    std::vector<int64_t>(bytes.size() / findElementType(tensor.data_type())->bytes, -1)};
+  part.dims.insert(isLast ? part.dims.end() : part.dims.begin(), found->numRows);
   std::vector<int64_t> along = offsetsOf(dims, found->featureAxes);
   const bool adds = any_of(mask, [](float added) { return added != 0; });
   for (auto [position, start] : enumerate(offsetsOf(dims, found->positionAxes)))
     if (const int64_t row = found->rows[position]; row >= 0 && !(adds && mask[position] != 0))
       for (auto [i, offset] : enumerate(along))
-        part.map[size_t(start + offset)] = row * found->width + int64_t(i);
+        part.map[size_t(start + offset)] = isLast ? int64_t(i) * found->numRows + row : row * found->width + int64_t(i);
   graph.setModule(module);
   graph.addParts(tensor, bytes, part, "its rows were repeated by the exporter in", isAssumed);
 
@@ -211,9 +214,11 @@ static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef 
   for (int64_t &row : read)
     row = std::max<int64_t>(row, 0);
   std::string value = graph.addNode("Gather", {part.name, graph.addIntegers(positionDims, read)});
-  // Gather puts positions first; the tensor may have them elsewhere.
-  SmallVector<int64_t> order(found->positionAxes);
-  order.append(found->featureAxes);
+  if (isLast)
+    graph.setAttribute("axis", int64_t(found->featureAxes.size()));
+  // Gather puts positions where the rows were; the tensor may have them elsewhere.
+  SmallVector<int64_t> order(isLast ? found->featureAxes : found->positionAxes);
+  order.append(isLast ? found->positionAxes : found->featureAxes);
   SmallVector<int64_t> axes(order);
   llvm::sort(axes);
   for (int64_t axis : axes)
@@ -337,6 +342,15 @@ static bool isOfUnknownShape(const Evaluated &evaluated, const Gathering &gather
   return gathering.featureAxes.size() > 1 && (views(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, views));
 }
 
+/// Whether the program read columns, `table[:, positions]`: what runs along a row is in front, and nothing turned it.
+static bool readsColumns(const Evaluated &evaluated, const Gathering &gathering) {
+  auto indexes = [](StringRef name) { return is_contained({"index", "index_select"}, operationName(name)); };
+  const StringRef last = evaluated.tensor->name();
+  return !gathering.featureAxes.empty() && gathering.featureAxes.back() < gathering.positionAxes.front() &&
+         (indexes(last) || any_of(evaluated.foldedFrom, indexes)) && !turnsDimensions(last) &&
+         none_of(evaluated.foldedFrom, turnsDimensions);
+}
+
 /// Of a sum with a mask that adds one number, far below every row: the rows, with a huge negative number where the mask
 /// adds its own. Empty: there is no such mask.
 static std::string hideMasked(StringRef bytes) {
@@ -408,6 +422,7 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)
     return !isSum && unfoldUniform(graph, evaluated, *bytes);
+  found->readsColumns = readsColumns(evaluated, *found);
   const std::string &name = evaluated.parameters.front()->target;
   const bool isUnordered = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
   if (needsRule && isUnordered)

@@ -78,6 +78,19 @@ TEST(Repeated, RowsOfTheSameBytesInAnotherOrderAreNoSingleNumber) {
   EXPECT_THAT(result.values["table"], ElementsAre(5, 2, 4, 1));
 }
 
+TEST(Repeated, ColumnsAreTakenWhereNothingTurnedThem) {
+  // `table[:, positions]`, in one tensor.
+  const std::vector<float> values = {1, 2, 3, 2, 1, 2, 3, 2, 1, 4, 5, 6, 5, 4, 5, 6, 5, 4};
+  Classified columns = classify(makeEvaluated("index", "2,3,3", values, "table", "['table', 'val_2']"));
+  ASSERT_TRUE(columns.find("table")) << columns.messages;
+  EXPECT_THAT(columns.find("table")->dims, ElementsAre(2, 3));
+  EXPECT_THAT(columns.values["table"], ElementsAre(1, 2, 3, 4, 5, 6));
+  // `table[positions].permute(2, 0, 1)`
+  Classified rows = classify(makeEvaluated("permute", "2,3,3", values, "table", "['index', 'table', 'val_2']"));
+  EXPECT_THAT(rows.find("table")->dims, ElementsAre(3, 2));
+  EXPECT_THAT(rows.values["table"], ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
 TEST(Repeated, DistancesAreCountedTheWayThatTheNameTells) {
   // Three queries and keys: q - k + 2 in MViT and SAM, k - q + 2 in others.
   std::vector<float> values;

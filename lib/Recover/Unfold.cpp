@@ -207,6 +207,8 @@ struct Unfolding {
   std::vector<Evaluated> images = {};
   /// Tensors that are copies of another.
   std::vector<std::pair<std::string, std::string>> copies = {};
+  /// Tensors that are parts of a value that was put together again.
+  std::vector<StackedPart> stacked = {};
   /// Per evaluated tensor, what it was evaluated from.
   StringMap<std::vector<std::string>> notes = {};
 
@@ -394,6 +396,12 @@ static const UnfoldingRule firstRules[] = {
     {[](Unfolding &all) { all.copies = joinRepeated(all.graph, all.images, all.evaluated); }, Files::All,
      "a table that was read several times at the same positions, as relative positions are in each layer",
      "one table for all that read it"},
+    {[](Unfolding &all) { all.stacked = stackParts(all.graph, all.images, all.evaluated); }, Files::WithNotes,
+     "parts of a value that was made of a parameter once (`b[i]` of `b = table[:, positions]`, `g[i]` of `g = "
+     "gate.sigmoid()`), of which the file holds only those",
+     "the value, of which the rules below make the parameter, with a warning where the file does not tell which part "
+     "is "
+     "which"},
     {[](Unfolding &all) { splitMerged(all.graph, all.proto, all.signature, all.evaluated); }, Files::All,
      "evaluated tensors of equal value, read in modules that lack a parameter of that name", "a parameter for each"},
 };
@@ -457,7 +465,8 @@ static const TensorRule tensorRules[] = {
      "under a mask (of a huge negative number, or of one number in some windows: a sum that is it bit by bit, with a "
      "warning); a token or table of one number everywhere: repeated for each sample (the first dimension of all "
      "inputs; a `…token` for each place, too), or read as a table called `relative_position_bias_table` is",
-     "the table: rows that agree bit by bit are one row. Rows follow the numbering of T5, Swin, BEiT or clipped "
+     "the table: rows that agree bit by bit are one row (a column, where `table[:, positions]` read it). Rows follow "
+     "the numbering of T5, Swin, BEiT or clipped "
      "distances if the positions do, and otherwise their first occurrence; the name tells which way distances are "
      "counted (`rel_pos_h`), or a warning does. Rows that no position reads are not in the file. Positions that a "
      "buffer held (`position_ids`) are taken to begin at 0, with a warning"},
@@ -465,6 +474,7 @@ static const TensorRule tensorRules[] = {
 
 static const UnfoldingRule lastRules[] = {
     {copyRepeated, Files::All, "", ""},
+    {[](Unfolding &all) { takeStackedParts(all.graph, all.stacked); }, Files::All, "", ""},
     {readNotes, Files::WithNotes, "", ""},
     {unfoldMovedImages, Files::All,
      "elements of a parameter that is in the file as well, which operations moved or repeated (`w.flip(2)`, "

@@ -61,6 +61,8 @@ public:
   /// Adds an initializer that the file does not hold.
   void addInitializer(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,
                       UnfoldedSource source);
+  /// Says that initializer `name`, if it was added, may not be what it is taken for, and why.
+  void assume(llvm::StringRef name, llvm::StringRef why);
   /// Adds another initializer with the values of `tensor`, evaluated from `to` instead of `from`.
   void addCopy(const ::onnx::TensorProto &tensor, llvm::StringRef name, std::string bytes, const std::string &from,
                const std::string &to);
@@ -192,6 +194,18 @@ const ::onnx::TensorProto *findElements(const UnfoldingGraph &graph, const Signa
                                         llvm::ArrayRef<const Evaluated *> moved);
 /// All of these: functions of parameters, of which one gives a parameter back that is gone, and the others follow.
 void recoverAllFunctions(UnfoldingGraph &graph, llvm::ArrayRef<Evaluated> images);
+/// A part of a value that was put together again.
+struct StackedPart {
+  std::string tensor, whole, parameter;
+  int64_t place; ///< of the value's first dimension
+  bool isGuess;  ///< the file does not tell which part is which, or how many there are
+};
+/// Values made of a parameter once, of which the file holds one part for each reader, and neither them nor the
+/// parameter: puts them together into `evaluated`.
+std::vector<StackedPart> stackParts(UnfoldingGraph &graph, std::vector<Evaluated> &images,
+                                    llvm::StringMap<Evaluated> &evaluated);
+/// Makes each of the parts of its value.
+void takeStackedParts(UnfoldingGraph &graph, llvm::ArrayRef<StackedPart> parts);
 /// Parameters of which every tensor that was evaluated is of it alone.
 void unfoldAllOfOne(UnfoldingGraph &graph, std::vector<Evaluated> &images);
 /// The first dimension of all inputs; 0: they differ, or it is open.

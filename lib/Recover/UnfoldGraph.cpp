@@ -161,6 +161,14 @@ void UnfoldingGraph::addInitializer(StringRef name, ArrayRef<int64_t> dims, int3
   sources[name] = std::move(source);
 }
 
+void UnfoldingGraph::assume(StringRef name, StringRef why) {
+  auto source = sources.find(name);
+  if (source == sources.end() || source->second.isAssumed)
+    return;
+  source->second.how += why;
+  source->second.isAssumed = true;
+}
+
 void UnfoldingGraph::addCopy(const TensorProto &tensor, StringRef name, std::string bytes, const std::string &from,
                              const std::string &to) {
   TensorProto &copy = *graph.add_initializer();

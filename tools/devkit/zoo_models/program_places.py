@@ -153,6 +153,30 @@ programs("places", [
     ("place-angles-of-learned", lambda: dict(v=weight(6, 2)), (6, 2), lambda m, x: torch.atan2(m.v[:, 1], m.v[:, 0]) - torch.atan2(x[:, 1], x[:, 0]) + math.pi),
 ])  # fmt: skip
 
+NEAR = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+HEADS = (3, 2, 5, 5)
+
+
+def in_turn(x, biases):
+    """Attention of one head after the other, each with what it adds to its scores."""
+    return torch.stack([(x[i] + bias).softmax(-1) @ x[i] for i, bias in enumerate(biases)])
+
+
+# Values that are made of a parameter once, and of which each reader takes a part.
+programs("parts", [
+    ("part-heads-in-turn", lambda: dict(t=weight(3, 5), p=NEAR), HEADS, lambda m, x: (lambda b: in_turn(x, [b[0], b[1], b[2]]))(m.t[:, m.p])),
+    ("part-heads-unbound", lambda: dict(t=weight(3, 5)), HEADS, lambda m, x: in_turn(x, m.t[:, NEAR].unbind(0))),
+    ("part-heads-last", lambda: dict(t=weight(5, 3)), HEADS, lambda m, x: (lambda b: in_turn(x, [b[..., 0], b[..., 1], b[..., 2]]))(m.t[NEAR])),
+    ("part-heads-backwards", lambda: dict(t=weight(3, 5)), HEADS, lambda m, x: (lambda b: in_turn(x, [b[2], b[1], b[0]]))(m.t[:, NEAR])),
+    ("part-heads-of-more", lambda: dict(t=weight(4, 5)), HEADS, lambda m, x: (lambda b: in_turn(x, [b[3], b[0], b[2]]))(m.t[:, NEAR])),
+    ("part-heads-and-whole", lambda: dict(t=weight(3, 5)), HEADS, lambda m, x: (lambda b: in_turn(x, [b[0], b[1], b[2]]) + b[:, None])(m.t[:, NEAR])),
+    ("part-heads-of-two", lambda: dict(t=weight(3, 5), u=weight(3, 5)), HEADS, lambda m, x: (lambda b, c: in_turn(x, [b[0], c[1], b[2]]) + in_turn(x, [c[0], b[1], c[2]]))(m.t[:, NEAR], m.u[:, NEAR])),
+    ("part-heads-each-place", lambda: dict(t=weight(3, 5)), HEADS, lambda m, x: in_turn(x, [m.t[0][NEAR], m.t[1][NEAR], m.t[2][(NEAR + 1) % 5]])),
+    ("part-places-of-two", lambda: dict(t=weight(5, 3)), HEADS, lambda m, x: (x + m.t[NEAR].permute(2, 0, 1)[:, None]).softmax(-1) @ x + m.t[(NEAR[0] + 1) % 5].T[:, None, :, None]),
+    ("part-gates-in-turn", lambda: dict(g=weight(3, 5)), (3, 6, 5), lambda m, x: (lambda g: x[0] * g[0] + x[1] * g[1] + x[2] * g[2])(m.g.sigmoid())),
+    ("part-gates-of-two", lambda: dict(g=weight(3, 5)), (3, 6, 5), lambda m, x: (lambda g: x[0] * g[0] + (x[1] + x[2]) * g[1:].sum(0))(m.g.exp())),
+])  # fmt: skip
+
 # What is joined with a parameter or put in another order, and evaluated: as many elements, and not the parameter.
 programs("joins", [
     ("join-buffer", lambda: dict(w=weight(3, 4), k=torch.randn(2, 4)), ROWS, lambda m, x: x @ torch.cat([m.w, m.k])[:, :1]),

@@ -65,6 +65,10 @@ static constexpr Row rows[] = {
      "they "
      "read; parameters among these (a gate of ones, a log-variance of zeros) are not trained: {names}",
      "compile the exporter's own file: the cleaner is not needed"},
+    {FindingKind::LayersScaled, "layers-scaled", Certainty::Stated,
+     "a cleaner multiplied weights and biases of layers by what the program multiplies their results by (a scale of a "
+     "block), or added to a bias what it adds to the result; training what that gave is training neither: {names}",
+     "compile the exporter's own file: the cleaner is not needed"},
     {FindingKind::BiasesPerhapsRemoved, "biases-perhaps-removed", Certainty::Assumed,
      "linear layers have no bias in a file that onnx-simplifier cleaned, which drops biases of zeros: if the program "
      "has them, they are not trained: {names}",

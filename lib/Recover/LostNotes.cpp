@@ -233,7 +233,23 @@ static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &gra
   return bare;
 }
 
+/// Weights and biases of layers by which onnxslim did what the program does to a layer's result. It calls them after
+/// that: `add_weight_fused`.
+static std::vector<std::string> findScaledLayers(const ::onnx::GraphProto &graph) {
+  const Makers makers(graph);
+  std::vector<std::string> scaled;
+  for (const NodeProto &node : graph.node())
+    for (const std::string &input : node.input())
+      if (StringRef result = input; node.op_type() == "Gemm" &&
+                                    (result.consume_back("_weight_fused") || result.consume_back("_bias_fused")) &&
+                                    makers.find(result.str()))
+        scaled.push_back(input);
+  return scaled;
+}
+
 void lowtide::reportRemovedArithmetic(ModelView &file) {
+  if (std::vector<std::string> scaled = findScaledLayers(file.getModel().graph()); !scaled.empty())
+    file.getReport().add({FindingKind::LayersScaled, scaled.front(), scaled});
   if (std::vector<std::string> bare = findBareGroupNorms(file.getModel().graph()); !bare.empty())
     file.getReport().add({FindingKind::NormScalesRemoved, bare.front(), bare});
   if (std::vector<std::string> removed = findRemovedArithmetic(file.getModel().graph()); !removed.empty())

@@ -47,6 +47,7 @@ enum class FindingKind : uint8_t {
   DropoutRemoved,
   NormScalesRemoved,
   ArithmeticRemoved,
+  LayersScaled,
   BiasesPerhapsRemoved,
   NormsFolded,
   NormsPerhapsFolded,

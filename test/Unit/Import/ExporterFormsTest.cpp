@@ -84,6 +84,28 @@ TEST(KeptStatistics, AveragesOverAllBatchesAreSaid) {
     EXPECT_THAT(silent, Not(HasSubstr("momentum=None")));
 }
 
+TEST(Cleaned, LayersThatWereScaledAreSaid) {
+  // onnxslim multiplied the weight and the bias by what the program multiplies the layer's result by.
+  auto say = [](const std::string &weight, const std::string &bias) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[6,3] x) => (float[2,3,2] y)
+      <float[2,3] ")" + weight + R"(" = {1, 2, 3, 4, 5, 6}, float[2] ")" +
+                                  bias + R"(" = {1, 2}, int64[3] dims = {2, 3, 2}> {
+        r = Gemm<transB = 1>(x, ")" +
+                                  weight + R"(", ")" + bias + R"(")
+        y = Reshape(r, dims)
+      })"))
+        .messages;
+  };
+  const std::string said = "multiplied weights and biases of layers by what the program multiplies their results by";
+  EXPECT_THAT(say("y_weight_fused", "y_bias_fused"), HasSubstr(said));
+  EXPECT_THAT(say("a.weight", "y_bias_fused"), HasSubstr("is training neither: y_bias_fused"));
+  EXPECT_THAT(say("a.weight", "a.bias"), Not(HasSubstr(said)));
+  // A parameter that a program calls so.
+  EXPECT_THAT(say("a.weight_fused", "a.bias_fused"), Not(HasSubstr(said)));
+}
+
 TEST(Distances, WithoutAbsoluteValuesAreSaid) {
   // The exporter writes the root as 1 / (p + 1e-6), which a file that is not folded leaves to be computed.
   auto say = [](const std::string &order, const std::string &root) {

@@ -163,6 +163,7 @@ programs("share", [
     ("stacked-experts", lambda: dict(w=weight(3, 5, 4), g=nn.Linear(5, 3)), ROWS, lambda m, x: (torch.einsum("bi,eio->beo", x, m.w) * m.g(x).softmax(-1)[..., None]).sum(1)),
     ("routed", lambda: dict(w=weight(3, 5, 4), g=nn.Linear(5, 3)), ROWS, lambda m, x: (lambda t: torch.bmm(x[:, None], m.w[t.indices[:, 0]])[:, 0] * t.values)(m.g(x).softmax(-1).topk(1, -1))),
     ("masked-weight", lambda: dict(w=weight(4, 5), k=booleans(4, 5).float()), ROWS, lambda m, x: F.linear(x, m.w * m.k)),
+    ("scaled-layer", lambda: dict(a=nn.Linear(5, 4), g=weight(4), b=nn.Linear(4, 4)), (3, 6, 5), lambda m, x: m.b((m.a(x) * m.g).relu()) * 0.5),
     ("standardized-layer", lambda: dict(c=StandardizedConv(4, 4, 3), d=StandardizedConv(4, 3, 3)), IMAGE, lambda m, x: m.d(m.c(x).relu())),
     ("centred-weight", lambda: dict(w=weight(4, 5)), ROWS, lambda m, x: F.linear(x, m.w - m.w.mean(1, keepdim=True))),
     ("quantized-weight", lambda: dict(w=weight(4, 5), s=nn.Parameter(torch.tensor(0.1))), ROWS, lambda m, x: F.linear(x, (lambda v: (v.round() - v).detach() + v)(m.w / m.s).clamp(-4, 3) * m.s)),

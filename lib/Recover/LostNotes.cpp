@@ -92,6 +92,8 @@ bool lowtide::isNameOfValue(StringRef name) {
       .Cases({"sum", "mean", "amax", "softmax", "_softmax", "flip", "roll", "cumsum", "pad", "constant_pad_nd",
               "repeat_interleave", "layer_norm", "mul", "add"},
              true)
+      .Case("tmp", // steps of an operation, as c · w of `addcmul(x, w, y, value=c)`
+            true)
       .Default(operation.starts_with("upsample_") || operation.starts_with("_upsample_"));
 }
 

@@ -127,18 +127,9 @@ SmallVector<Value> ReductionSet::combineRound(ValueRange totals, ValueRange shar
                                               Value first, Value slot, Value isWriter, ValueRange own,
                                               const Team &team) {
   const int64_t numRuns = std::max<int64_t>(1, width / kRun), ofRun = width / numRuns;
-  auto when = [&](Value condition, function_ref<void()> body) {
-    if (!condition)
-      return body();
-    scf::IfOp::create(function.builder, function.loc, condition, [&](OpBuilder &b, Location loc) {
-      RegionEvaluator::Scope scope(evaluator);
-      body();
-      scf::YieldOp::create(b, loc);
-    });
-  };
   // The same segment of all runs, then the next one: threads that each add up a run read neighbours.
   auto place = function.delinearize(slot, {numRuns, ofRun});
-  when(isWriter, [&] { storeAll(shared, function.linearize({place[1], place[0]}, {ofRun, numRuns}), own); });
+  evaluator.when(isWriter, [&] { storeAll(shared, function.linearize({place[1], place[0]}, {ofRun, numRuns}), own); });
   function.barrier();
   Value count = function.index(width);
   if (numSegments % width)
@@ -150,7 +141,7 @@ SmallVector<Value> ReductionSet::combineRound(ValueRange totals, ValueRange shar
   }
   // Totals of runs have places of their own, so that the next round may write the others.
   Value run = function.index(kRun);
-  when(scalars.compare(Compare::LT, team.rank, function.index(numRuns)), [&] {
+  evaluator.when(scalars.compare(Compare::LT, team.rank, function.index(numRuns)), [&] {
     Value before = function.min(function.mul(team.rank, run), count);
     SmallVector<Value> ofOwnRun =
         combineShared(initials(), shared, function.min(run, scalars.sub(count, before)), numRuns, team.rank);

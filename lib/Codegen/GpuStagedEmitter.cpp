@@ -186,24 +186,12 @@ private:
   void forSomeSums(ArrayRef<ReductionInterface> ops, Value partials,
                    function_ref<void(ReductionSet &, ArrayRef<ReductionInterface>, ArrayRef<Value>)> emit);
   void emitRow(const Team &team, Value active, Value partials);
-  void when(Value condition, function_ref<void()> body);
   /// Operands and results whose elements a row has many of.
   size_t countArrays();
   /// Neighbours in a row that one thread writes at once.
   int64_t getLanes();
 };
 } // namespace
-
-/// Runs `body` where `condition` holds; null: always.
-void GpuStagedEmitter::when(Value condition, function_ref<void()> body) {
-  if (!condition)
-    return body();
-  scf::IfOp::create(function.builder, function.loc, condition, [&](OpBuilder &builder, Location loc) {
-    RegionEvaluator::Scope scope(evaluator);
-    body();
-    scf::YieldOp::create(builder, loc);
-  });
-}
 
 size_t GpuStagedEmitter::countArrays() {
   return llvm::count_if(
@@ -256,7 +244,7 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
     });
   // Everybody has read the whole row by now: a result may overwrite an operand.
   if (hasResults(/*full=*/true))
-    when(active, [&] {
+    evaluator.when(active, [&] {
       const int64_t lanes = getLanes(), vectors = shape.innerCount / lanes;
       evaluator.loop(team.rank, function.index(shape.outerCount * vectors), team.size, LoopKind::Parallel,
                      [&](Value vector) {
@@ -270,7 +258,8 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   if (hasResults(/*full=*/false)) {
     ScalarBuilder scalars(function.builder, function.loc);
     Value one = scalars.compare(Compare::EQ, team.rank, function.index(0));
-    when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
+    evaluator.when(active ? scalars.logicalAnd(active, one) : one,
+                   [&] { storeResults(/*full=*/false, nullptr, nullptr); });
   }
   function.maxRounds = given;
 }
@@ -367,7 +356,7 @@ LogicalResult GpuStagedEmitter::emitRowPartials() {
               [&](ReductionSet &set, ArrayRef<ReductionInterface> ops, ArrayRef<Value> arrays) {
                 SmallVector<Value> totals = set.emitSegmentTotals(
                     at[1], parts[1], [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
-                when(active, [&] { set.storeAll(arrays, getSegmentPosition(at[1]), totals); });
+                evaluator.when(active, [&] { set.storeAll(arrays, getSegmentPosition(at[1]), totals); });
               });
   return success(!failed);
 }
@@ -405,7 +394,7 @@ LogicalResult GpuStagedEmitter::emitPartials() {
   ReductionSet single(evaluator, ops, shape.outerCount, shape.innerCount);
   SmallVector<Value> arrays =
       single.getArrays(function.getPointer(function.getNumPointers() - 1), numBlocks * product(domain.keptExtents));
-  when(active, [&] {
+  evaluator.when(active, [&] {
     for (auto [i, column] : llvm::enumerate(columns)) {
       kept = column;
       single.storeAll(arrays, getPartialPosition(block), ArrayRef(totals).slice(i * ops.size(), ops.size()));
@@ -441,7 +430,7 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
       values = set.emitLeadingByGroups(group, tile.groups, lane, [&](Value outer, Value inner) {
         SmallVector<Value> elements = getElementsOf(columns, ops, outer, inner);
         if (writesAtOnce)
-          when(active, [&] {
+          evaluator.when(active, [&] {
             storeVector(/*full=*/true, tile.width, [&](int64_t i) {
               kept = columns[i];
               return std::pair(outer, inner);
@@ -462,7 +451,7 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
         bindReduction(op, [value = values[i * plan.traversals.front().size() + k]] { return value; });
   };
   if (hasResults(/*full=*/true) && !writesAtOnce)
-    when(active, [&] {
+    evaluator.when(active, [&] {
       evaluator.loop(group, function.index(shape.outerCount * shape.innerCount), tile.groups, LoopKind::Parallel,
                      [&](Value position) {
                        auto at = function.delinearize(position, {shape.outerCount, shape.innerCount});
@@ -474,7 +463,7 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
     });
   if (hasResults(/*full=*/false)) {
     Value one = scalars.compare(Compare::EQ, group, function.index(0));
-    when(active ? scalars.logicalAnd(active, one) : one, [&] {
+    evaluator.when(active ? scalars.logicalAnd(active, one) : one, [&] {
       storeVector(/*full=*/false, tile.width, [&](int64_t i) {
         enter(i);
         return std::pair(Value(), Value());

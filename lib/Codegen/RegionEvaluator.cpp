@@ -320,3 +320,13 @@ void RegionEvaluator::loop(Value lower, Value upper, int64_t step, LoopKind kind
     return {};
   });
 }
+
+void RegionEvaluator::when(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  scf::IfOp::create(function.builder, function.loc, condition, [&](OpBuilder &builder, Location loc) {
+    Scope scope(*this);
+    body();
+    scf::YieldOp::create(builder, loc);
+  });
+}

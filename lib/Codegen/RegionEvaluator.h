@@ -70,6 +70,8 @@ public:
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i, mlir::ValueRange accumulators)> body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind,
             llvm::function_ref<void(mlir::Value i)> body);
+  /// Emits `body`, in a scope of its own, where `condition` holds; null: always, without one.
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
 
 private:
   mlir::Value compute(mlir::Value tensor, mlir::ValueRange index);

@@ -122,7 +122,15 @@ class Maker:
         self.command, self.process = [str(python), "-m", "devkit.zoo_models", *libraries], None
 
     def make(self, **request):
-        """(a line for each file, what went wrong otherwise)."""
+        """(a line for each file, what went wrong otherwise). Where an export was aborted, a process that has forked nothing yet tries once more."""
+        lines, words = self.ask(request)
+        if any(line["aborted"] for line in lines):
+            self.process.kill()
+            self.process.wait()
+            lines, words = self.ask(request)
+        return lines, words
+
+    def ask(self, request):
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(self.command, env=variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.process.stdin.write(json.dumps(request) + "\n")

@@ -1,7 +1,7 @@
 """Files of cases, and the records that `lowtide verify` compares them with.
 
 Reads a line of JSON for each case: {"name", "folder", "exports", "cleaners", "fresh"}. Prints one for each file:
-{"file", "state", "words"}; `state` is written or export failed, and done after the last. The libraries that the arguments name are
+{"file", "state", "words", "aborted"}; `state` is written or export failed, and done after the last. The libraries that the arguments name are
 loaded once, or all. Each case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
 """
 
@@ -239,6 +239,10 @@ def clean(path, cleaned, cleaner):
     CLEANERS[cleaner](onnx.load(path), path, cleaned)
 
 
+class Aborted(str):
+    """Words about a process that a signal ended."""
+
+
 def apart(function, seconds, attempts=3):
     """'' or what went wrong in words; `function` runs in a process of its own, and once more where that is aborted, as PyTorch's exporter
     is now and then after a fork."""
@@ -265,11 +269,12 @@ def apart(function, seconds, attempts=3):
         return words
     if os.WTERMSIG(status) == signal.SIGALRM:
         return f"no file within {seconds} s"
-    return apart(function, seconds, attempts - 1) if attempts > 1 else f"the process ended by signal {os.WTERMSIG(status)}"
+    return apart(function, seconds, attempts - 1) if attempts > 1 else Aborted(f"the process ended by signal {os.WTERMSIG(status)}")
 
 
 def say(file, words):
-    print(json.dumps({"file": file, "state": "export failed" if words else "written", "words": " ".join(words.split())[:400]}), flush=True)
+    line = {"file": file, "state": "export failed" if words else "written", "words": " ".join(words.split())[:400], "aborted": isinstance(words, Aborted)}
+    print(json.dumps(line), flush=True)
 
 
 def make_files(case, folder, exports, cleaners, fresh, torch):
@@ -314,7 +319,7 @@ def main():
             sys.stdout.flush()
             os._exit(0)
         os.waitpid(child, 0)
-        print(json.dumps({"file": "", "state": "done", "words": ""}), flush=True)
+        print(json.dumps({"file": "", "state": "done", "words": "", "aborted": False}), flush=True)
 
 
 if __name__ == "__main__":

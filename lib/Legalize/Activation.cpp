@@ -132,7 +132,7 @@ void lowtide::addActivationRules(RuleTable &t) {
   t.add("SwiGLU", swiglu);
   t.add("Shrink", activation<shrink>);
   t.add("Gelu", activation<gelu>);
-  t.add("Softmax", alongAxis<nn::softmax>);
-  t.add("LogSoftmax", alongAxis<nn::logSoftmax>);
+  t.add("Softmax", alongAxis<nn::softmax>, SelectedMeet::Yes);
+  t.add("LogSoftmax", alongAxis<nn::logSoftmax>, SelectedMeet::Yes);
   t.add("Hardmax", alongAxis<hardmax>);
 }

@@ -5,12 +5,25 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 
 using namespace mlir;
 using namespace lowtide;
 using nn::Expr;
 
+/// Cuts rows that data select to the number that a tensor next to them has.
+static void narrowSelected(NodeView &node, MutableArrayRef<Expr> list) {
+  for (Expr &x : list)
+    for (Expr other : list)
+      for (int64_t back = 1; back <= std::min(x.rank(), other.rank()); ++back)
+        if (other.dim(-back) < x.dim(-back) && !node.context.selected.has(other))
+          if (Expr cut = node.context.selected.narrowed(x, x.rank() - back, other.dim(-back)))
+            x = cut;
+}
+
 LogicalResult lowtide::unifyShapes(NodeView &node, MutableArrayRef<Expr> list) {
+  if (!node.context.selected.isEmpty())
+    narrowSelected(node, list);
   Shape shape;
   for (Expr x : list) {
     FailureOr<Shape> common = broadcastShapes(shape, x.shape());
@@ -93,10 +106,11 @@ bool lowtide::isBool(Expr x) { return x.elementType().isInteger(1); }
 
 Expr lowtide::widened(Expr x) { return nn::cast(x, nn::accumulatorType(x)); }
 
-Expr lowtide::meanOf(Expr x, ArrayRef<int64_t> dims) {
-  int64_t count = 1;
+Expr lowtide::meanOf(Expr x, ArrayRef<int64_t> dims, Expr count) {
+  int64_t extent = 1;
   for (int64_t dim : dims)
-    count *= x.dim(dim);
-  Expr wide = widened(x);
-  return nn::cast((dims.empty() ? wide : nn::sum(wide, dims)) / double(count), x.elementType());
+    extent *= x.dim(dim);
+  Expr wide = widened(x), total = dims.empty() ? wide : nn::sum(wide, dims);
+  total = count ? total / nn::broadcastTo(nn::cast(count, total.elementType()), total.shape()) : total / double(extent);
+  return nn::cast(total, x.elementType());
 }

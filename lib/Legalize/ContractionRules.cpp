@@ -257,7 +257,7 @@ LogicalResult einsum(NodeView &n) {
 } // namespace
 
 void lowtide::addContractionRules(RuleTable &t) {
-  t.add("MatMul", matMul);
-  t.add("Gemm", gemm);
-  t.add("Einsum", einsum);
+  t.add("MatMul", matMul, SelectedMeet::Yes);
+  t.add("Gemm", gemm, SelectedMeet::Yes);
+  t.add("Einsum", einsum, SelectedMeet::Yes);
 }

@@ -137,7 +137,7 @@ void lowtide::addControlRules(RuleTable &t) { t.add("If", ifRule); }
 void lowtide::addRefusals(RuleTable &t) {
   for (StringRef name : {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit"})
     t.addRefusal(name, "strings are not tensors here");
-  for (StringRef name : {"Unique", "Compress", "NonMaxSuppression"})
+  for (StringRef name : {"Unique", "NonMaxSuppression"})
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
   for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
     t.addRefusal(name, "optional values and maps over sequences are not implemented");

@@ -38,7 +38,7 @@ bool lowtide::canCutOutputs(func::FuncOp model, const LegalizeContext &context) 
     if (model.getResultAttr(i, assignsAttrName))
       continue;
     StringRef name = attr ? attr.getValue() : "";
-    if (Value tensor = context.lookup(value).tensor) {
+    if (Value tensor = context.lookup(value).tensor; tensor && !context.selected.has(tensor)) {
       isAnyLeft = true;
       isLossLeft |= isFloatScalar(tensor.getType());
       continue;
@@ -51,6 +51,11 @@ bool lowtide::canCutOutputs(func::FuncOp model, const LegalizeContext &context) 
 }
 
 void lowtide::warnAboutCutOutput(Value output, StringRef name, const LegalizeContext &context) {
+  if (Value tensor = context.lookup(output).tensor; tensor && context.selected.has(tensor)) {
+    emitWarning(output.getLoc()) << "output '" << name
+                                 << "' is left out: it has as many rows as data select, and outputs have known sizes";
+    return;
+  }
   llvm::SetVector<Operation *> way;
   SmallVector<Value> worklist{output};
   while (!worklist.empty())

@@ -30,6 +30,14 @@ Expr lowtide::fromFront(Expr indices, int64_t extent) {
   return nn::select(nn::less(indices, 0.0), indices + double(extent), indices);
 }
 
+Expr lowtide::fromFront(NodeView &n, Expr indices, Expr x, int64_t dim) {
+  Expr count = n.context.selected.countAlong(x, {dim});
+  if (!count)
+    return fromFront(indices, x.dim(dim));
+  indices = nn::cast(indices, count.elementType());
+  return nn::select(nn::less(indices, 0.0), indices + nn::broadcastTo(count, indices.shape()), indices);
+}
+
 Expr lowtide::sliceDim(Expr x, int64_t dim, int64_t start, int64_t size) {
   Shape starts(x.rank(), 0), sizes(x.shape());
   starts[dim] = start;
@@ -51,7 +59,8 @@ LogicalResult gather(NodeView &n) {
   if (failed(axis))
     return failure();
   // One known index is a slice: a view, and cheap to differentiate.
-  if (std::optional<Shape> known = n.constantInts(1); known && known->size() == 1) {
+  if (std::optional<Shape> known = n.constantInts(1);
+      known && known->size() == 1 && !n.context.selected.countAlong(x, {*axis})) {
     int64_t at = known->front() < 0 ? known->front() + x.dim(*axis) : known->front();
     if (at < 0 || at >= x.dim(*axis))
       return n.reject("index " + Twine(known->front()) + " is outside of dimension " + Twine(*axis) + " of size " +
@@ -66,7 +75,7 @@ LogicalResult gather(NodeView &n) {
   std::optional<int64_t> untrainedRow;
   if (n.hasAttr(paddingRowAttrName))
     untrainedRow = n.attr(paddingRowAttrName, 0);
-  n.set(0, nn::gather(x, fromFront(n.in(1), x.dim(*axis)), *axis, untrainedRow));
+  n.set(0, nn::gather(x, fromFront(n, n.in(1), x, *axis), *axis, untrainedRow));
   return success();
 }
 
@@ -79,7 +88,7 @@ LogicalResult gatherElements(NodeView &n) {
     return failure();
   if (n.in(1).rank() != x.rank())
     return n.reject("indices of rank " + Twine(n.in(1).rank()) + " for an operand of rank " + Twine(x.rank()));
-  Expr indices = fromFront(n.in(1), x.dim(*axis));
+  Expr indices = fromFront(n, n.in(1), x, *axis);
   // nn reads elements of the same place: the operand is cut to the extents of the indices elsewhere.
   Shape sizes(indices.shape());
   sizes[*axis] = x.dim(*axis);
@@ -92,15 +101,15 @@ LogicalResult gatherElements(NodeView &n) {
   return success();
 }
 
-/// The last dimension of `indices` as one linear index into the dimensions of `shape` from `first` on.
-Expr linearIndex(Expr indices, ArrayRef<int64_t> shape, int64_t first) {
+/// The last dimension of `indices` as one linear index into the dimensions of x from `first` on.
+Expr linearIndex(NodeView &n, Expr indices, Expr x, int64_t first) {
   int64_t depth = indices.dim(-1);
   Shape outer(indices.shape().drop_back());
   Expr linear = nn::splat(indices.getBuilder(), indices.getLoc(),
                           RankedTensorType::get(outer, indices.getBuilder().getI64Type()), 0.0);
   for (int64_t i = 0; i < depth; ++i) {
     Expr digit = nn::reshape(sliceDim(indices, indices.rank() - 1, i, 1), outer);
-    linear = linear * double(shape[first + i]) + fromFront(digit, shape[first + i]);
+    linear = linear * double(x.dim(first + i)) + fromFront(n, digit, x, first + i);
   }
   return linear;
 }
@@ -117,7 +126,7 @@ LogicalResult gatherND(NodeView &n) {
   int64_t depth = indices.dim(-1), batch = countOf(x.shape().take_front(batchDims));
   ArrayRef<int64_t> rest = x.shape().drop_front(batchDims + depth);
   int64_t inner = countOf(x.shape().slice(batchDims, depth));
-  Expr linear = linearIndex(indices, x.shape(), batchDims);
+  Expr linear = linearIndex(n, indices, x, batchDims);
   Shape result(linear.shape());
   if (batchDims) { // every batch looks into its own part
     Expr flat = nn::reshape(linear, {batch, countOf(linear.shape()) / std::max<int64_t>(1, batch)});
@@ -210,7 +219,7 @@ LogicalResult scatterElements(NodeView &n) {
   if (n.in(1).shape() != updates.shape() || updates.rank() != data.rank() ||
       updates.elementType() != data.elementType())
     return n.reject("data, indices and updates do not fit together");
-  Expr indices = fromFront(n.in(1), data.dim(*axis));
+  Expr indices = fromFront(n, n.in(1), data, *axis);
   // nn adds at the same place: where the updates are smaller elsewhere, the sum is padded.
   Shape shape(updates.shape()), high(data.rank(), 0), low(data.rank(), 0);
   shape[*axis] = data.dim(*axis);
@@ -239,6 +248,9 @@ LogicalResult scatterND(NodeView &n) {
   if (failed(n.need(3)) || failed(needIndices(n, 1)))
     return failure();
   Expr data = n.in(0), indices = n.in(1), updates = n.in(2);
+  if (indices.rank() && updates.rank() && updates.dim(0) < indices.dim(0))
+    if (Expr cut = n.context.selected.narrowed(indices, 0, updates.dim(0)))
+      indices = cut;
   if (indices.rank() < 1 || indices.dim(-1) > data.rank() || updates.elementType() != data.elementType())
     return n.reject("data, indices and updates do not fit together");
   int64_t depth = indices.dim(-1);
@@ -248,7 +260,7 @@ LogicalResult scatterND(NodeView &n) {
   expected.append(rest.begin(), rest.end());
   if (ArrayRef<int64_t>(expected) != updates.shape())
     return n.reject("the updates' shape does not fit the indices");
-  Expr linear = nn::reshape(linearIndex(indices, data.shape(), 0), {rows});
+  Expr linear = nn::reshape(linearIndex(n, indices, data, 0), {rows});
   return combine(
       n, data, updates,
       [&](Expr values) {
@@ -328,9 +340,9 @@ void lowtide::addIndexingRules(RuleTable &t) {
   t.add("Gather", gather);
   t.add("GatherElements", gatherElements);
   t.add("GatherND", gatherND);
-  t.add("ScatterElements", scatterElements);
-  t.add("Scatter", scatterElements);
-  t.add("ScatterND", scatterND);
+  t.add("ScatterElements", scatterElements, SelectedMeet::Yes);
+  t.add("Scatter", scatterElements, SelectedMeet::Yes);
+  t.add("ScatterND", scatterND, SelectedMeet::Yes);
   t.add("TensorScatter", tensorScatter);
   t.add("OneHot", oneHot);
   t.add("ReverseSequence", reverseSequence);

@@ -247,12 +247,18 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Fa
       assignBuffer(model, context, buffer, meaning.tensor);
       continue;
     }
-    if (!meaning.tensor && mayCut) {
+    const bool isSelected = meaning.tensor && context.selected.has(meaning.tensor);
+    const bool isOutput = meaning.tensor && !isSelected;
+    if (!isOutput && mayCut) {
       warnAboutCutOutput(value, name ? name.getValue() : "", context);
       continue;
     }
-    if (!meaning.tensor) {
-      emitError(value.getLoc()) << "unsupported: graph output '" << (name ? name.getValue() : "") << "' is a sequence";
+    if (!isOutput) {
+      emitError(value.getLoc()) << "unsupported: graph output '" << (name ? name.getValue() : "") << "' "
+                                << (isSelected
+                                        ? "has as many rows as data select, and outputs have known sizes; export "
+                                          "the module with its loss"
+                                        : "is a sequence");
       kind = FailureKind::Unsupported;
       return failure();
     }
@@ -387,6 +393,7 @@ const RuleTable &RuleTable::get() {
     addMovementRules(t);
     addPadRules(t);
     addShapeRules(t);
+    addSelectionRules(t);
     addReductionRules(t);
     addOrderingRules(t);
     addStateRules(t);
@@ -425,6 +432,8 @@ static std::string key(StringRef domain, StringRef name) {
 }
 
 Rule RuleTable::find(StringRef domain, StringRef name) const { return rules.lookup(key(domain, name)); }
+
+bool RuleTable::mayRowsMeet(StringRef domain, StringRef name) const { return meeting.contains(key(domain, name)); }
 
 std::optional<std::string> RuleTable::findRefusal(StringRef domain, StringRef name) const {
   auto it = refusals.find(key(domain, name));

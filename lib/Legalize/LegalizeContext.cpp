@@ -50,6 +50,7 @@ void LegalizeContext::foldFrom(Operation *before, MutableArrayRef<Meaning> resul
       Value constant = nn::ConstantOp::create(builder, op.getLoc(), cast<RankedTensorType>(result.getType()),
                                               cast<ElementsAttr>(value));
       folded[result] = constant;
+      selected.replace(result, constant);
       result.replaceAllUsesWith(constant);
     }
     dead.push_back(&op);
@@ -137,10 +138,11 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
     return;
   }
   // Rules ask what they need to know; what types mean to each other the made operations know best.
-  if (std::optional<std::string> fault = findFault(last             ? last->getNextNode()
-                                                   : block->empty() ? nullptr
-                                                                    : &block->front()))
+  Operation *first = last ? last->getNextNode() : block->empty() ? nullptr : &block->front();
+  if (std::optional<std::string> fault = findFault(first))
     return collect(node, FailureKind::BadInput, "its operands do not fit together: " + *fault);
+  if (!selected.isEmpty() && mlir::failed(selected.follow(view, first)))
+    return;
   foldFrom(last, view.results);
   for (auto [i, meaning] : llvm::enumerate(view.results)) {
     if (!meaning && !node.getResult(i).use_empty() && failures.size() == known)
@@ -153,7 +155,9 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
     // end.
     bool isOther = stated && stated.hasStaticShape() && meaning.tensor && stated != meaning.tensor.getType() &&
                    !node.getResult(i).use_empty();
-    bool isDoubtful = llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
+    // A number of rows that data select is that of the data which the exporter saw.
+    bool isDoubtful = (isOther && selected.has(meaning.tensor)) ||
+                      llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
     // Exporters that move dimensions leave the old shapes behind, which runtimes only warn about.
     auto actual = meaning.tensor ? cast<RankedTensorType>(meaning.tensor.getType()) : RankedTensorType();
     bool isMoved = isOther && stated.getElementType() == actual.getElementType() &&
@@ -297,6 +301,7 @@ void LegalizeContext::rewind(const Mark &to) {
   updates = to.updates;
   numRandom = to.numRandom;
   numDropouts = to.numDropouts;
+  selected = to.selected;
 }
 
 bool LegalizeContext::isAt(const Mark &mark) const {

@@ -23,13 +23,13 @@ static Expr sampleWeights(Expr labels, Type element, Expr weights, std::optional
   return nn::select(counts, chosen, chosen.like(0.0));
 }
 
-/// "none", "sum" or "mean"; the mean is over the weights of the samples.
-static Expr reduceLoss(Expr losses, Expr weights, StringRef reduction) {
+/// "none", "sum" or "mean"; the mean is over the weights of the samples, or over `count` of them.
+static Expr reduceLoss(Expr losses, Expr weights, StringRef reduction, Expr count = {}) {
   if (reduction == "none")
     return losses;
   Shape all = llvm::to_vector(llvm::seq<int64_t>(0, losses.rank()));
   if (reduction == "mean" && !weights)
-    return meanOf(losses, all);
+    return meanOf(losses, all, count);
   Expr total = nn::sum(widened(losses), all);
   if (reduction == "mean")
     total = total / nn::sum(widened(weights), all);
@@ -37,7 +37,7 @@ static Expr reduceLoss(Expr losses, Expr weights, StringRef reduction) {
 }
 
 Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t classDim,
-                               std::optional<int64_t> ignoreIndex, StringRef reduction) {
+                               std::optional<int64_t> ignoreIndex, StringRef reduction, Expr count) {
   if (classDim != 1 || logits.rank() == 1) { // nn's op has the classes in dimension 1
     int64_t rank = logits.rank();
     if (classDim == rank - 1) {
@@ -47,7 +47,7 @@ Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t c
     }
   }
   Expr losses = nn::softmaxCrossEntropy(logits, labels, weights, ignoreIndex)[0];
-  return reduceLoss(losses, sampleWeights(labels, logits.elementType(), weights, ignoreIndex), reduction);
+  return reduceLoss(losses, sampleWeights(labels, logits.elementType(), weights, ignoreIndex), reduction, count);
 }
 
 Expr lowtide::smoothedCrossEntropy(Expr logits, const ClassLoss &loss, double smoothing) {
@@ -72,7 +72,7 @@ Expr lowtide::negativeLogLikelihood(Expr scores, const ClassLoss &loss) {
   if (loss.ignoreIndex)
     safe = nn::select(nn::equal(labels, double(*loss.ignoreIndex)), labels.like(0.0), labels);
   Expr picked = nn::reshape(nn::gatherElements(scores, unsqueeze(safe, loss.classDim), loss.classDim), labels.shape());
-  return reduceLoss(weights ? -(picked * weights) : -picked, weights, loss.reduction);
+  return reduceLoss(weights ? -(picked * weights) : -picked, weights, loss.reduction, loss.count);
 }
 
 namespace {
@@ -100,6 +100,13 @@ std::optional<int64_t> ignoredLabel(NodeView &n) {
   return n.hasAttr("ignore_index") ? std::optional<int64_t>(n.attr("ignore_index", -1)) : std::nullopt;
 }
 
+/// How many labels there are for `scores`; null where the extents say it.
+Expr countSamples(NodeView &n, Expr scores) {
+  auto dims = llvm::to_vector(llvm::seq(scores.rank()));
+  llvm::erase(dims, 1);
+  return n.context.selected.countAlong(scores, dims);
+}
+
 /// PyTorch's exporters write `cross_entropy` with a probability for each class (mixed labels, a teacher) as this
 /// operator, too, whose definition knows whole labels only. Its mean is over samples, whatever their weights.
 LogicalResult softCrossEntropy(NodeView &n) {
@@ -110,7 +117,7 @@ LogicalResult softCrossEntropy(NodeView &n) {
     places[1] = x.dim(1);
     losses = losses * nn::broadcastTo(nn::reshape(weights, places), x.shape());
   }
-  n.set(0, reduceLoss(-nn::sum(losses, {1}), {}, n.attrString("reduction", "mean")));
+  n.set(0, reduceLoss(-nn::sum(losses, {1}), {}, n.attrString("reduction", "mean"), countSamples(n, n.in(0))));
   if (n.wants(1))
     n.set(1, nn::logSoftmax(x, 1));
   return success();
@@ -123,7 +130,8 @@ LogicalResult softmaxCrossEntropy(NodeView &n) {
     return failure();
   if (isSoft)
     return softCrossEntropy(n);
-  n.set(0, crossEntropyLoss(n.in(0), n.in(1), n.in(2), 1, ignoredLabel(n), n.attrString("reduction", "mean")));
+  n.set(0, crossEntropyLoss(n.in(0), n.in(1), n.in(2), 1, ignoredLabel(n), n.attrString("reduction", "mean"),
+                            countSamples(n, n.in(0))));
   if (n.wants(1))
     n.set(1, nn::logSoftmax(n.in(0), 1));
   return success();
@@ -133,13 +141,13 @@ LogicalResult negativeLogLikelihoodNode(NodeView &n) {
   if (failed(checkLabels(n)))
     return failure();
   const std::string reduction = n.attrString("reduction", "mean");
-  n.set(0, negativeLogLikelihood(n.in(0), {n.in(1), n.in(2), 1, ignoredLabel(n), reduction}));
+  n.set(0, negativeLogLikelihood(n.in(0), {n.in(1), n.in(2), 1, ignoredLabel(n), reduction, countSamples(n, n.in(0))}));
   return success();
 }
 
 } // namespace
 
 void lowtide::addLossRules(RuleTable &t) {
-  t.add("SoftmaxCrossEntropyLoss", softmaxCrossEntropy);
-  t.add("NegativeLogLikelihoodLoss", negativeLogLikelihoodNode);
+  t.add("SoftmaxCrossEntropyLoss", softmaxCrossEntropy, SelectedMeet::Yes);
+  t.add("NegativeLogLikelihoodLoss", negativeLogLikelihoodNode, SelectedMeet::Yes);
 }

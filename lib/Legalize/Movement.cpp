@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 
 using namespace mlir;
@@ -28,7 +29,7 @@ LogicalResult reshape(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  FailureOr<Shape> shape = n.knownInts(1, "the shape");
+  FailureOr<Shape> shape = n.knownShape(1, "the shape");
   if (failed(shape))
     return failure();
   bool allowZero = n.attr("allowzero", 0);
@@ -134,9 +135,15 @@ LogicalResult transpose(NodeView &n) {
 LogicalResult expand(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
-  FailureOr<Shape> shape = n.knownInts(1, "the shape");
+  FailureOr<Shape> shape = n.knownShape(1, "the shape");
   if (failed(shape))
     return failure();
+  // An operand of another size says how many rows data select: it is spread to no more than it has.
+  if (n.sizes)
+    for (auto [d, here, tagged] : llvm::enumerate(*shape, n.sizes->tagged))
+      if (int64_t back = int64_t(d) - int64_t(shape->size()); here != tagged && n.in(0).rank() >= -back)
+        if (int64_t own = n.in(0).dim(back); own != 1 && own < here)
+          here = n.sizes->atCapacity[d] = tagged = own;
   FailureOr<Shape> common = broadcastShapes(n.in(0).shape(), *shape);
   if (failed(common))
     return n.reject("the operand does not broadcast to the shape");
@@ -222,8 +229,11 @@ LogicalResult slice(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
-  FailureOr<std::optional<Shape>> starts = n.attrOrInput("starts", 1), ends = n.attrOrInput("ends", 2),
-                                  axes = n.axesOrInput(3, x.rank()), steps = n.attrOrInput("steps", 4);
+  const Sizes *computed = n.has(2) ? n.context.selected.findSizes(n.in(2)) : nullptr;
+  FailureOr<std::optional<Shape>> starts = n.attrOrInput("starts", 1), axes = n.axesOrInput(3, x.rank()),
+                                  ends =
+                                      computed ? std::optional(intsOf(computed->atCapacity)) : n.attrOrInput("ends", 2),
+                                  steps = n.attrOrInput("steps", 4);
   if (failed(starts) || failed(ends) || failed(axes) || failed(steps))
     return failure();
   if (!*starts || !*ends)
@@ -256,6 +266,16 @@ LogicalResult slice(NodeView &n) {
     offset[d] = step > 0 ? std::min(start, extent) : elements ? start - (elements - 1) * stride[d] : 0;
     if (step < 0 && elements > 1)
       reversed.push_back(d);
+  }
+  if (computed) {
+    // The first rows, as many as data select.
+    n.sizes = {size, size};
+    for (auto [d, end, tagged] : llvm::zip(dims, **ends, intsOf(computed->tagged)))
+      if (end != tagged) {
+        if (offset[d] != 0 || size[d] != end)
+          return n.refuse("its end is the number of rows that data select: it must begin at 0, and step by 1");
+        n.sizes->tagged[d] = tagged;
+      }
   }
   Expr y = nn::slice(x, offset, size, stride);
   n.set(0, reversed.empty() ? y : nn::reverse(y, reversed));

@@ -93,6 +93,14 @@ FailureOr<int64_t> NodeView::knownInt(unsigned i, const Twine &what) {
   return value->front();
 }
 
+FailureOr<Shape> NodeView::knownShape(unsigned i, const Twine &what) {
+  const Sizes *known = has(i) ? context.selected.findSizes(meaning(i).tensor) : nullptr;
+  if (!known)
+    return knownInts(i, what);
+  sizes = {intsOf(known->atCapacity), intsOf(known->tagged)};
+  return sizes->atCapacity;
+}
+
 bool NodeView::isOfPyTorch() {
   auto model = op->getParentOfType<func::FuncOp>();
   auto producer = model ? model->getAttrOfType<StringAttr>("onnx.producer") : StringAttr();

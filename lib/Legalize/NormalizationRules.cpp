@@ -204,6 +204,28 @@ bool keepsUnbiasedVariance(NodeView &n, bool stated) {
   return !stated || (n.context.options.mode != TrainingMode::AsIs && n.isOfPyTorch());
 }
 
+Shape allButChannels(Expr x) {
+  Shape dims = llvm::to_vector(llvm::seq(x.rank()));
+  llvm::erase(dims, 1);
+  return dims;
+}
+
+/// A batch norm of rows of which data decide the number, `count` numbers in a channel: y, the mean, the variance.
+std::array<Expr, 3> selectedBatchNorm(Expr x, Expr scale, Expr bias, double epsilon, Expr count) {
+  const Shape dims = allButChannels(x);
+  Expr wide = widened(x), mean = meanOf(wide, dims, count);
+  auto spread = [&](Expr e) { return nn::unreduce(nn::cast(e, wide.elementType()), wide.type(), dims); };
+  Expr centered = wide - spread(mean), variance = meanOf(centered * centered, dims, count);
+  Expr y = centered * spread(nn::cast(scale, wide.elementType()) * nn::rsqrt(variance + epsilon)) + spread(bias);
+  return {nn::cast(y, x.elementType()), mean, variance};
+}
+
+/// The unbiased variance of `count` numbers.
+Expr unbiasedOf(Expr variance, Expr count) {
+  Expr known = nn::cast(count, variance.elementType());
+  return variance * nn::broadcastTo(known / (known - 1.0), variance.shape());
+}
+
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -233,7 +255,9 @@ LogicalResult batchNorm(NodeView &n) {
   if (trains) {
     Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});
     auto as = [&](Expr e) { return nn::cast(e, given); };
-    auto [y, mean, variance] = nn::batchNorm(wide, as(scale), as(bias), epsilon);
+    Expr count = n.context.selected.countAlong(x, x.rank() > 1 ? allButChannels(x) : Shape{0});
+    auto [y, mean, variance] = count ? selectedBatchNorm(wide, scale, bias, epsilon, count)
+                                     : nn::batchNorm(wide, as(scale), as(bias), epsilon);
     if (x.type().getNumElements() == channels) {
       InFlightDiagnostic warning =
           emitWarning(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
@@ -241,8 +265,9 @@ LogicalResult batchNorm(NodeView &n) {
                                      "it is trained (PyTorch refuses to train so)";
       warning.attachNote() << "use a batch of two or more, or keep its statistics: --mode=as-is, --mode=eval";
     }
-    updateStatistics(n, mean, keepsUnbiasedVariance(n, stated) ? nn::unbiasedVariance(variance, wide) : variance,
-                     momentum);
+    if (keepsUnbiasedVariance(n, stated))
+      variance = count ? unbiasedOf(variance, count) : nn::unbiasedVariance(variance, wide);
+    updateStatistics(n, mean, variance, momentum);
     n.set(0, nn::reshape(y, x.shape()));
     if (!stated)
       emitRemark(n.getLoc())
@@ -327,7 +352,7 @@ void lowtide::addNormalizationRules(RuleTable &t) {
   t.add("RMSNormalization", rmsNorm);
   t.add("InstanceNormalization", instanceNorm);
   t.add("GroupNormalization", groupNorm);
-  t.add("BatchNormalization", batchNorm);
+  t.add("BatchNormalization", batchNorm, SelectedMeet::Yes);
   t.add("LpNormalization", lpNorm);
   t.add("MeanVarianceNormalization", meanVarianceNorm);
   t.add("LRN", lrn);

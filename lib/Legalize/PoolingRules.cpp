@@ -106,7 +106,9 @@ template <typename F> LogicalResult global(NodeView &n, F function) {
   return success();
 }
 
-LogicalResult globalAverage(NodeView &n) { return global(n, meanOf); }
+LogicalResult globalAverage(NodeView &n) {
+  return global(n, [](Expr x, ArrayRef<int64_t> dims) { return meanOf(x, dims); });
+}
 LogicalResult globalMax(NodeView &n) {
   return global(n, [](Expr x, ArrayRef<int64_t> dims) { return nn::maximum(x, dims); });
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 #include "lowtide/Recover/NodeNotes.h"
 
@@ -71,7 +72,7 @@ Expr firstExtremum(Expr x, int64_t dim, bool largest) {
   return nn::sum(nn::select(isFirst, x, x.like(0.0)), {dim});
 }
 
-template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
+LogicalResult reduceBy(NodeView &n, llvm::function_ref<Expr(Expr, Dims)> reduced) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
@@ -82,9 +83,15 @@ template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
   if (dims.empty() && !n.attr("noop_with_empty_axes", 0))
     dims = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
   llvm::sort(dims);
-  Expr y = F(x, dims);
+  Expr y = reduced(x, dims);
   n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), dims) : y);
   return success();
+}
+
+template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) { return reduceBy(n, F); }
+
+LogicalResult reduceMean(NodeView &n) {
+  return reduceBy(n, [&](Expr x, Dims dims) { return meanOf(x, dims, n.context.selected.countAlong(x, dims)); });
 }
 
 template <bool Largest> Expr sharedExtremum(Expr x, Dims dims) {
@@ -167,18 +174,18 @@ LogicalResult cumProd(NodeView &n) {
 } // namespace
 
 void lowtide::addReductionRules(RuleTable &t) {
-  t.add("ReduceSum", reduce<sumOf>);
-  t.add("ReduceMean", reduce<meanOf>);
-  t.add("ReduceMax", reduceExtremum<true>);
-  t.add("ReduceMin", reduceExtremum<false>);
-  t.add("ReduceProd", reduce<product>);
-  t.add("ReduceL1", reduce<l1>);
-  t.add("ReduceL2", reduce<l2>);
-  t.add("ReduceSumSquare", reduce<sumSquare>);
-  t.add("ReduceLogSum", reduce<logSum>);
-  t.add("ReduceLogSumExp", reduce<logSumExp>);
-  t.add("ArgMax", argExtremum<true>);
-  t.add("ArgMin", argExtremum<false>);
-  t.add("CumSum", cumSum);
+  t.add("ReduceSum", reduce<sumOf>, SelectedMeet::Yes);
+  t.add("ReduceMean", reduceMean, SelectedMeet::Yes);
+  t.add("ReduceMax", reduceExtremum<true>, SelectedMeet::Yes);
+  t.add("ReduceMin", reduceExtremum<false>, SelectedMeet::Yes);
+  t.add("ReduceProd", reduce<product>, SelectedMeet::Yes);
+  t.add("ReduceL1", reduce<l1>, SelectedMeet::Yes);
+  t.add("ReduceL2", reduce<l2>, SelectedMeet::Yes);
+  t.add("ReduceSumSquare", reduce<sumSquare>, SelectedMeet::Yes);
+  t.add("ReduceLogSum", reduce<logSum>, SelectedMeet::Yes);
+  t.add("ReduceLogSumExp", reduce<logSumExp>, SelectedMeet::Yes);
+  t.add("ArgMax", argExtremum<true>, SelectedMeet::Yes);
+  t.add("ArgMin", argExtremum<false>, SelectedMeet::Yes);
+  t.add("CumSum", cumSum, SelectedMeet::Yes);
   t.add("CumProd", cumProd);
 }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 
 using namespace mlir;
@@ -18,6 +19,8 @@ LogicalResult shapeOf(NodeView &n) {
   Expr x = n.in(0);
   auto bound = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + x.rank() : v, 0, x.rank()); };
   int64_t start = bound(n.attr("start", 0)), end = bound(n.attr("end", x.rank()));
+  if (Expr extents = n.context.selected.extents(x, start, end))
+    return n.set(0, extents), success();
   n.set(0, n.ints(start < end ? x.shape().slice(start, end - start) : ArrayRef<int64_t>()));
   return success();
 }
@@ -25,8 +28,11 @@ LogicalResult shapeOf(NodeView &n) {
 LogicalResult sizeOf(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
+  Expr x = n.in(0);
+  if (Expr count = n.context.selected.countAlong(x, llvm::to_vector(llvm::seq(x.rank()))))
+    return n.set(0, count), success();
   auto type = RankedTensorType::get({}, n.builder.getI64Type());
-  n.set(0, n.dense(DenseElementsAttr::get(type, int64_t(n.in(0).type().getNumElements()))));
+  n.set(0, n.dense(DenseElementsAttr::get(type, int64_t(x.type().getNumElements()))));
   return success();
 }
 
@@ -59,7 +65,7 @@ LogicalResult constant(NodeView &n) {
 LogicalResult constantOfShape(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
-  FailureOr<Shape> shape = n.knownInts(0, "the shape");
+  FailureOr<Shape> shape = n.knownShape(0, "the shape");
   if (failed(shape))
     return failure();
   if (countOf(*shape) < 0)
@@ -81,12 +87,24 @@ LogicalResult constantOfShape(NodeView &n) {
   return success();
 }
 
+/// Steps from the first bound to the second, the third at a time.
+int64_t countSteps(ArrayRef<Sizes> bounds, DenseElementsAttr Sizes::*which) {
+  auto number = [&](unsigned i) { return __int128(intsOf(bounds[i].*which).front()); };
+  __int128 step = number(2), span = step > 0 ? number(1) - number(0) : number(0) - number(1);
+  step = step > 0 ? step : -step;
+  return span <= 0 ? 0 : int64_t((span + step - 1) / step);
+}
+
 LogicalResult range(NodeView &n) {
   if (failed(n.need(3)))
     return failure();
-  for (unsigned i = 0; i < 3; ++i)
-    if (!n.constant(i) || n.constant(i).getNumElements() != 1)
+  SmallVector<Sizes> bounds;
+  for (unsigned i = 0; i < 3; ++i) {
+    const Sizes *computed = n.context.selected.findSizes(n.in(i));
+    bounds.push_back(computed ? *computed : Sizes{n.constant(i), n.constant(i)});
+    if (!bounds[i].atCapacity || bounds[i].atCapacity.getNumElements() != 1)
       return n.refuse("the bounds are computed from data; they must be known when compiling");
+  }
   // PyTorch's exporter writes the numbers of `arange(1.0, n)` as the program has them: a float and an integer.
   Type element = n.in(0).elementType();
   for (unsigned i : {1, 2})
@@ -94,16 +112,13 @@ LogicalResult range(NodeView &n) {
       element = n.in(i).elementType();
   int64_t count = 0;
   if (isa<IntegerType>(element)) {
-    int64_t start = n.constantInts(0)->front(), limit = n.constantInts(1)->front(), delta = n.constantInts(2)->front();
-    if (delta == 0)
+    if (intsOf(bounds[2].atCapacity).front() == 0 || intsOf(bounds[2].tagged).front() == 0)
       return n.reject("the step is zero");
-    __int128 span = __int128(limit) - start, step = delta;
-    span = delta > 0 ? span : -span;
-    step = delta > 0 ? step : -step;
-    count = span <= 0 ? 0 : int64_t((span + step - 1) / step);
+    count = countSteps(bounds, &Sizes::atCapacity);
+    n.sizes = {{count}, {countSteps(bounds, &Sizes::tagged)}};
   } else {
-    double start = n.constantFloats(0)->front(), limit = n.constantFloats(1)->front(),
-           delta = n.constantFloats(2)->front();
+    double start = floatsOf(bounds[0].atCapacity).front(), limit = floatsOf(bounds[1].atCapacity).front(),
+           delta = floatsOf(bounds[2].atCapacity).front();
     double steps = std::ceil((limit - start) / delta);
     if (!(steps < 1e12))
       return n.reject("the range is not finite");
@@ -180,33 +195,6 @@ LogicalResult hannWindow(NodeView &n) { return window(n, {0.5, -0.5}); }
 LogicalResult hammingWindow(NodeView &n) { return window(n, {25.0 / 46.0, -21.0 / 46.0}); }
 LogicalResult blackmanWindow(NodeView &n) { return window(n, {0.42, -0.5, 0.08}); }
 
-/// Only of values known when compiling: the shape of the result is data.
-LogicalResult nonZero(NodeView &n) {
-  if (failed(n.need(1)))
-    return failure();
-  DenseElementsAttr value = n.constant(0);
-  if (!value)
-    return n.refuse("the shape of the result depends on data; for the mean of x[mask], write where(mask, x, 0).sum() / "
-                    "mask.sum(), and export again");
-  SmallVector<double> elements = floatsOf(value);
-  ArrayRef<int64_t> shape = n.in(0).shape();
-  SmallVector<Shape> rows(shape.size());
-  int64_t count = 0;
-  for (auto [flat, element] : llvm::enumerate(elements)) {
-    if (element == 0.0)
-      continue;
-    ++count;
-    int64_t rest = flat;
-    for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
-      rows[d].push_back(rest % shape[d]);
-  }
-  Shape all;
-  for (Shape &row : rows)
-    all.append(row);
-  n.set(0, nn::reshape(n.ints(all), {int64_t(shape.size()), count}));
-  return success();
-}
-
 } // namespace
 
 void lowtide::addShapeRules(RuleTable &t) {
@@ -220,5 +208,4 @@ void lowtide::addShapeRules(RuleTable &t) {
   t.add("HannWindow", hannWindow);
   t.add("HammingWindow", hammingWindow);
   t.add("BlackmanWindow", blackmanWindow);
-  t.add("NonZero", nonZero);
 }

@@ -27,7 +27,8 @@ bool isBool(nn::Expr x);
 
 /// 16-bit floats as f32, in which sums of many are finite; anything else as it is.
 nn::Expr widened(nn::Expr x);
-/// The mean over `dims`: a sum and one division, rounded to x's type.
-nn::Expr meanOf(nn::Expr x, llvm::ArrayRef<int64_t> dims);
+/// The mean over `dims`: a sum and one division, rounded to x's type. `count`: how many elements there are, a scalar,
+/// where the extents do not say it (Legalize/SelectedRows.h).
+nn::Expr meanOf(nn::Expr x, llvm::ArrayRef<int64_t> dims, nn::Expr count = {});
 
 } // namespace lowtide

@@ -11,6 +11,8 @@ namespace lowtide {
 
 /// Indices below zero get `extent` added; i64 in any case.
 nn::Expr fromFront(nn::Expr indices, int64_t extent);
+/// The same for dimension `dim` of x, of which data may decide the extent (Legalize/SelectedRows.h).
+nn::Expr fromFront(NodeView &node, nn::Expr indices, nn::Expr x, int64_t dim);
 /// Indices along `dim` as i64, in a tensor of `shape`.
 nn::Expr positions(nn::Expr where, llvm::ArrayRef<int64_t> shape, int64_t dim);
 /// `size` elements of x along `dim`, from `start`.

@@ -7,6 +7,7 @@
 
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Legalize/NodeView.h"
+#include "lowtide/Legalize/SelectedRows.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
@@ -30,6 +31,8 @@ public:
   mlir::func::FuncOp function;
   const LegalizeOptions &options;
   mlir::OpBuilder builder;
+  /// Values with rows of which data decide the number.
+  SelectedRows selected;
 
   const Meaning &lookup(mlir::Value graphValue) const;
   void bind(mlir::Value graphValue, Meaning meaning) { values[graphValue] = std::move(meaning); }
@@ -77,8 +80,9 @@ public:
     size_t failures;
     llvm::SmallVector<StateUpdate> updates;
     int64_t numRandom, numDropouts;
+    SelectedRows selected;
   };
-  Mark mark() const { return {failures.size(), updates, numRandom, numDropouts}; }
+  Mark mark() const { return {failures.size(), updates, numRandom, numDropouts, selected}; }
   void rewind(const Mark &to);
   /// Whether nothing has been refused, drawn or updated since.
   bool isAt(const Mark &mark) const;

@@ -21,8 +21,9 @@ mlir::LogicalResult findLoss(LegalizeContext &context, llvm::SmallVectorImpl<Nam
 
 /// Cross entropy as ONNX's SoftmaxCrossEntropyLoss: mean over the samples that count. `classDim` of `logits` holds the
 /// classes, `labels` (integers) lacks it. `weights`: one per class, or null. Returns per-sample losses for "none".
+/// `count`: how many samples there are, a scalar, where the extents do not say it (Legalize/SelectedRows.h).
 nn::Expr crossEntropyLoss(nn::Expr logits, nn::Expr labels, nn::Expr weights, int64_t classDim,
-                          std::optional<int64_t> ignoreIndex, llvm::StringRef reduction);
+                          std::optional<int64_t> ignoreIndex, llvm::StringRef reduction, nn::Expr count = {});
 
 /// What losses of classes have besides scores: as in `crossEntropyLoss`.
 struct ClassLoss {
@@ -30,6 +31,7 @@ struct ClassLoss {
   int64_t classDim = 1;
   std::optional<int64_t> ignoreIndex;
   llvm::StringRef reduction = "mean";
+  nn::Expr count = {};
 };
 
 /// PyTorch's cross_entropy with `label_smoothing` (ATen's cross_entropy_loss_label_smoothing).

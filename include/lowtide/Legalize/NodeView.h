@@ -52,6 +52,10 @@ public:
   /// The one integer of operand `i`, or a refusal that calls it `what` ("the axis").
   mlir::FailureOr<int64_t> knownInt(unsigned i, const llvm::Twine &what);
 
+  /// The same of an operand that shapes a result: sizes may be computed of the number of rows that data select, and the
+  /// capacity stands for it (Legalize/SelectedRows.h). The result at 0 is known to have such rows then.
+  mlir::FailureOr<Shape> knownShape(unsigned i, const llvm::Twine &what);
+
   // Attributes.
   bool hasAttr(llvm::StringRef name) { return static_cast<bool>(op.getNodeAttr(name)); }
   /// Whether one of PyTorch's exporters wrote the model, whose program means PyTorch's operation.
@@ -92,6 +96,11 @@ public:
   llvm::SmallVector<Meaning> results;
   /// Set where exporters are known to state a wrong shape for the node's results: it is not held against the file.
   bool ignoresStatedShape = false;
+  /// The last dimensions of result 0, with capacities and with tags for the number of rows that data select.
+  struct StatedSizes {
+    Shape atCapacity, tagged;
+  };
+  std::optional<StatedSizes> sizes;
 
 private:
   unsigned count = 0;

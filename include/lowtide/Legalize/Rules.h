@@ -7,10 +7,15 @@
 
 #include "lowtide/Legalize/NodeView.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace lowtide {
 
 using Rule = mlir::LogicalResult (*)(NodeView &node);
+
+/// Whether an operator may sum, compare or scatter rows of which data decide the number (Legalize/SelectedRows.h). Its
+/// rule must take the number of rows from there, not from the shape.
+enum class SelectedMeet : bool { No, Yes };
 
 class RuleTable {
 public:
@@ -18,7 +23,12 @@ public:
   static const RuleTable &get();
 
   /// A rule of the standard domain, or "domain.Name".
-  void add(llvm::StringRef name, Rule rule) { rules[name] = rule; }
+  void add(llvm::StringRef name, Rule rule, SelectedMeet meet = SelectedMeet::No) {
+    rules[name] = rule;
+    if (meet == SelectedMeet::Yes)
+      meeting.insert(name);
+  }
+  bool mayRowsMeet(llvm::StringRef domain, llvm::StringRef name) const;
   /// Null when there is none. `ai.onnx` and the empty domain are the same.
   Rule find(llvm::StringRef domain, llvm::StringRef name) const;
   /// An operator that is known and deliberately refused, with the reason.
@@ -29,6 +39,7 @@ public:
 private:
   llvm::StringMap<Rule> rules;
   llvm::StringMap<std::string> refusals;
+  llvm::StringSet<> meeting;
 };
 
 void addElementwiseRules(RuleTable &table);
@@ -37,6 +48,7 @@ void addComparisonRules(RuleTable &table);
 void addMovementRules(RuleTable &table);
 void addPadRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
+void addSelectionRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addOrderingRules(RuleTable &table);
 void addStateRules(RuleTable &table);

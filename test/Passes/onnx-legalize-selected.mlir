@@ -1,0 +1,50 @@
+// RUN: lowtide-opt --onnx-legalize --split-input-file %s | FileCheck %s
+// RUN: lowtide-opt --onnx-legalize --split-input-file %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// x[mask] has room for as many rows as the mask has elements. Rows that are not selected count nothing in the sum, and the mean is
+// over those that are.
+
+// REMARK: 'NonZero' selects up to 6 rows by data: what is made of them is computed for all of these
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<6x4xf32>
+// CHECK-SAME:    %[[MASK:[^:]*]]: tensor<6xi1>
+// CHECK:         %[[ONES:.*]] = nn.cast %[[MASK]]
+// CHECK:         %[[PLACE:.*]] = nn.select %[[MASK]]
+// CHECK:         %[[COMPACT:.*]] = nn.scatter_add[%[[PLACE]]]
+// CHECK:         %[[COUNT:.*]] = nn.reduce_sum %[[ONES]]
+// CHECK:         %[[VALID:.*]] = nn.compare lt
+// CHECK:         %[[FIRST:.*]] = nn.slice %[[COMPACT]]
+// CHECK:         %[[ROWS:.*]] = nn.select %[[VALID]], %[[COMPACT]]
+// CHECK:         %[[TAKEN:.*]] = nn.gather %[[X]]
+// CHECK:         %[[SQUARE:.*]] = nn.mul
+// CHECK:         %[[WHERE:.*]] = nn.broadcast %[[VALID]] dims = [0] : tensor<6xi1> -> tensor<6x4xi1>
+// CHECK:         %[[MASKED:.*]] = nn.select %[[WHERE]], %[[SQUARE]]
+// CHECK:         %[[SUM:.*]] = nn.reduce_sum %[[MASKED]]
+// CHECK:         nn.div %[[SUM]]
+func.func @model(%x: tensor<6x4xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %places = onnx.node "NonZero"(%m) {attrs = {}, domain = "", outputs = ["places"], version = 20 : i64} : (tensor<6xi1>) -> !onnx.value
+  %turned = onnx.node "Transpose"(%places) {attrs = {}, domain = "", outputs = ["turned"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %rows = onnx.node "GatherND"(%x, %turned) {attrs = {}, domain = "", outputs = ["rows"], version = 20 : i64} : (tensor<6x4xf32>, !onnx.value) -> !onnx.value
+  %square = onnx.node "Mul"(%rows, %rows) {attrs = {}, domain = "", outputs = ["square"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  %loss = onnx.node "ReduceMean"(%square) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}
+
+// -----
+
+// Their number as a size is the room that there is; as a number it is counted.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK:         %[[COUNT:.*]] = nn.reduce_sum %{{.*}} dims = [0] : tensor<6xi64> -> tensor<i64>
+// CHECK:         nn.broadcast %{{.*}} -> tensor<6xf32>
+// CHECK:         nn.cast %{{.*}} : tensor<i64> -> tensor<f32>
+func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %c: tensor<1xf32> {onnx.input = "c"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %rows = onnx.node "Compress"(%x, %m) {attrs = {axis = 0 : i64}, domain = "", outputs = ["rows"], version = 20 : i64} : (tensor<6xf32>, tensor<6xi1>) -> !onnx.value
+  %shape = onnx.node "Shape"(%rows) {attrs = {}, domain = "", outputs = ["shape"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %spread = onnx.node "Expand"(%c, %shape) {attrs = {}, domain = "", outputs = ["spread"], version = 20 : i64} : (tensor<1xf32>, !onnx.value) -> !onnx.value
+  %sum = onnx.node "ReduceSum"(%spread) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["sum"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %count = onnx.node "Size"(%rows) {attrs = {}, domain = "", outputs = ["count"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %number = onnx.node "Cast"(%count) {attrs = {to = 1 : i64}, domain = "", outputs = ["number"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %loss = onnx.node "Div"(%sum, %number) {attrs = {}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}

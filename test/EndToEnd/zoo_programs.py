@@ -18,6 +18,7 @@ from devkit import zoo, zoo_forms  # noqa: E402
 # (program, exports, weights as PyTorch draws them, what each file comes to); those of the short check first.
 CASES = [
     ("loop-selective", "dynamo", False, "holds"),
+    ("select-edges-attended", "train", False, "holds"),
     ("zero-cosine", "train dynamo", False, "holds"),
     ("report-gates-by-index", "train", True, "warns"),
     ("elastic", "dynamo", False, "holds"),
@@ -89,8 +90,19 @@ CASES = [
     ("instance-tracked", "eval", False, "warns"),
     ("strange-net-fixed-norms", "train13-unfolded", False, "holds"),
     ("strange-net-dino", "train", False, "warns"),
+    ("select-labels", "train", False, "holds"),
+    ("select-logarithm", "train plain", False, "holds"),
+    ("select-assigned", "train dynamo", False, "holds"),
+    ("select-pooled", "train dynamo", False, "holds"),
+    ("select-covariance", "dynamo", False, "holds"),
+    ("select-joined", "dynamo", False, "holds"),
+    ("select-edges", "train dynamo", False, "holds"),
+    ("select-edges-laplacian", "dynamo", False, "holds"),
+    ("select-edges-closed", "dynamo", False, "holds"),
+    ("select-experts", "train dynamo", False, "holds"),
+    ("select-batch-norm", "train", False, "holds"),
 ]
-SHORT = 3
+SHORT = 4
 
 
 def main(binaries, full):

@@ -6,6 +6,8 @@
 //  2. Each operation says how many read its result. A value with fewer readers in the file than in the program was read
 //     by the other operation, too, so that the two part there and not before.
 //  3. A layer that ran twice ran on two values.
+//  4. Results of one kind are numbered: where no number of a dropout is missing, there was one, and what is computed of
+//     it was computed twice of the same draw.
 //
 // The same holds for batch norms that run twice on one value: the second run updates the running statistics once more.
 //
@@ -76,6 +78,7 @@ private:
   std::vector<Parted> findParted() const;
   /// Nodes from what draws to the value, both included, that the program runs again; empty: it does not draw again.
   std::set<int> findWay(const std::string &value) const;
+  bool mayDrawAgain(const Parted &parted) const;
   bool isDrawnAgain(int node) const;
   /// Where the program's values part, the second is not computed of this one.
   bool isPartedBelow(StringRef value) const { return names.countLostReaders(value).value_or(0) > 0; }
@@ -133,6 +136,16 @@ std::set<int> MergedDraws::findWay(const std::string &value) const {
         worklist.push_back(producer->second);
   }
   return way;
+}
+
+/// Whether as many results of each kind of operation are gone as the program would have had to make the lost values.
+bool MergedDraws::mayDrawAgain(const Parted &parted) const {
+  const std::set<int> way = findWay(parted.value);
+  for (auto [i, lost] : enumerate(parted.lost))
+    for (auto [reader, operand] : lost.second)
+      if (!names.mayRunAgain(graph, way, i + 1, reader))
+        return false;
+  return true;
 }
 
 /// Whether the program runs `node`, which draws, more than once: an operation that is gone read what it reads, or what
@@ -205,6 +218,7 @@ Recovered MergedDraws::run() {
   std::vector<Parted> all = findParted();
   std::vector<std::set<int>> ways;
   llvm::erase_if(all, [&](const Parted &parted) { return !random.count(producers[parted.value]); });
+  llvm::erase_if(all, [&](const Parted &parted) { return !mayDrawAgain(parted); });
   if (all.size() > mostParted) {
     for (const Parted &parted : all)
       result.unknown.push_back(parted.lost.front().first);

@@ -22,7 +22,9 @@ ProgramNames::ProgramNames(const GraphProto &graph, const Signature &signature) 
     if (!isFloatType(tensor.data_type()))
       integers.insert(tensor.name());
   }
-  for (const NodeProto &node : graph.node()) {
+  for (auto [i, node] : llvm::enumerate(graph.node())) {
+    if (StringRef result = findProgramResult(node); !result.empty())
+      results[operationName(result)].try_emplace(operationNumber(result), int(i));
     for (const std::string &output : node.output()) {
       known.insert(output);
       if (node.op_type() == "Constant")
@@ -68,6 +70,34 @@ void ProgramNames::countReaders(const GraphProto &graph) {
         if (isLost(operand) && movesElements(operand) && operationName(operand) != operationName(unnamed.front()->name))
           unnamed.front()->inFile.insert(operand);
   }
+}
+
+/// How many results of the kind the file lacks of those before `reader`; nullopt: there may be any number.
+std::optional<size_t> ProgramNames::countLostResults(StringRef kind, int reader) const {
+  const auto at = results.find(kind);
+  if (at == results.end())
+    return std::nullopt;
+  const std::map<unsigned, int> &numbers = at->second;
+  // Up to the last one before the reader, and on to the next one, which comes after it.
+  size_t present = 0;
+  for (auto [i, entry] : llvm::enumerate(numbers))
+    if (entry.second < reader)
+      present = i + 1;
+  auto next = std::next(numbers.begin(), int64_t(present));
+  if (next == numbers.end())
+    return std::nullopt;
+  return next->first - present;
+}
+
+bool ProgramNames::mayRunAgain(const GraphProto &graph, const std::set<int> &nodes, size_t times, int reader) const {
+  StringMap<StringSet<>> kinds;
+  for (int index : nodes)
+    if (StringRef result = findProgramResult(graph.node(index)); !result.empty() && !isRewritten(graph.node(index)))
+      kinds[operationName(result)].insert(result);
+  return all_of(kinds, [&](const auto &kind) {
+    std::optional<size_t> lost = countLostResults(kind.first(), reader);
+    return !lost || *lost >= times * kind.second.size();
+  });
 }
 
 std::optional<int64_t> ProgramNames::countLostReaders(StringRef value) const {

@@ -5,6 +5,9 @@
 
 #include "lowtide/Recover/Evidence.h"
 
+#include <map>
+#include <set>
+
 namespace lowtide {
 
 /// Exporters merge nodes and tensors that are equal, and keep the notes of whoever reads them: two reads of one value
@@ -21,6 +24,9 @@ public:
   bool isLost(llvm::StringRef name) const { return !known.contains(name) && !signature.findPlaceholder(name); }
   /// How many operations that read `value` in the program are not in the file; nullopt: not known.
   std::optional<int64_t> countLostReaders(llvm::StringRef value) const;
+  /// Whether the program may have run `nodes` as often again before the operation of node `reader`: it numbers the
+  /// results of each kind of operation in their order, and those that are missing before the reader's are enough.
+  bool mayRunAgain(const ::onnx::GraphProto &graph, const std::set<int> &nodes, size_t times, int reader) const;
   /// Whether some node's operation reads the parameter.
   bool isMentioned(const SignatureEntry &entry) const { return mentioned.contains(entry.placeholder); }
 
@@ -33,6 +39,10 @@ private:
     unsigned numDetached = 0;
   };
   void countReaders(const ::onnx::GraphProto &graph);
+  std::optional<size_t> countLostResults(llvm::StringRef kind, int reader) const;
+
+  /// By a result's name without its number: the numbers, each with its first node.
+  llvm::StringMap<std::map<unsigned, int>> results;
 
   const Signature &signature;
   llvm::StringSet<> known, integers, mentioned;

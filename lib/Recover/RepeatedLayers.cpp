@@ -53,7 +53,7 @@ private:
     return (operationName(findProgramResult(node)) + "\n" + line.place + "\n" + line.code).str();
   }
   bool isLayerFor(const NodeProto &reader, const NodeProto &node) const;
-  bool isMadeByLayer(const NodeProto &reader, StringRef value) const;
+  bool isMadeByLayer(int reader, StringRef value) const;
 
   const GraphProto &graph;
   Signature signature;
@@ -102,15 +102,17 @@ bool RepeatedLayers::isLayerFor(const NodeProto &reader, const NodeProto &node) 
   });
 }
 
-bool RepeatedLayers::isMadeByLayer(const NodeProto &reader, StringRef value) const {
+bool RepeatedLayers::isMadeByLayer(int reader, StringRef value) const {
   std::set<int> seen;
   SmallVector<int> worklist{producers.lookup(value)};
   while (!worklist.empty() && seen.size() < longestWay) {
     const int index = worklist.pop_back_val();
     const NodeProto &node = graph.node(index);
-    if (!seen.insert(index).second || isDetach(node) || isWithoutGradient(node))
+    // An operation of which no result is gone ran once.
+    if (!seen.insert(index).second || isDetach(node) || isWithoutGradient(node) ||
+        !names.mayRunAgain(graph, {index}, 1, reader))
       continue;
-    if (isLayerFor(reader, node))
+    if (isLayerFor(graph.node(reader), node))
       return true;
     for (const std::string &input : node.input())
       if (auto producer = producers.find(input); producer != producers.end() && isReadByNoOther(input))
@@ -121,13 +123,13 @@ bool RepeatedLayers::isMadeByLayer(const NodeProto &reader, StringRef value) con
 
 std::vector<std::string> RepeatedLayers::run() const {
   std::vector<std::string> found;
-  for (const NodeProto &node : graph.node())
+  for (auto [i, node] : enumerate(graph.node()))
     for (auto [operand, input] : enumerate(node.input())) {
       if (!producers.contains(input) || !isReadByNoOther(input) || isDetach(node))
         continue;
       std::string name = names.find(node, int(operand));
       if (name != input && names.isLost(name) && operationName(name) == operationName(input) &&
-          !is_contained(found, name) && isMadeByLayer(node, input))
+          !is_contained(found, name) && isMadeByLayer(int(i), input))
         found.push_back(std::move(name));
     }
   return found;

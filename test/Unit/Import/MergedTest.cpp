@@ -176,6 +176,32 @@ TEST(Merged, NormsOfOneBlockAreTakenApart) {
   EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
+TEST(Merged, AModuleThatNothingReadsIsNotWhatIsJoinedTwice) {
+  // The pooler is not called. `cat_1` joins what `cat` does: all norms before that are in the file, by their numbers.
+  auto make = [](const std::string &number) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,2] z) => (float[2,4] y)
+        <float[2] "words.norm.weight" = {1.5, 0.5}, float[4] "last.norm.weight" = {1, 2, 3, 5}> {
+        layer_norm = LayerNormalization(x, "words.norm.weight")
+        cat = Concat<axis = 1>(layer_norm, z)
+        h = Mul(cat, cat)
+        y = LayerNormalization(h, "last.norm.weight")
+      })");
+    setSignature(model, {"words.norm.weight", "last.norm.weight", "pooler.dense.weight"});
+    setOperation(model, 0, "layer_norm", 1, "layer_norm.default", "%x, [2], %p_words_norm_weight");
+    setOperation(model, 1, "cat", 1, "cat.default", "%layer_norm, %z");
+    setOperation(model, 2, "h", 1, "mul.Tensor", "%cat, %cat_1");
+    setOperation(model, 3, "layer_norm_" + number, 1, "layer_norm.default", "%h, [4], %p_last_norm_weight");
+    return classify(model);
+  };
+  Classified one = make("1");
+  EXPECT_THAT(one.names(InitializerRole::Parameter), ElementsAre("words.norm.weight", "last.norm.weight"));
+  EXPECT_EQ(one.messages, "");
+  // With a norm that is gone, the module may be that.
+  EXPECT_THAT(make("2").names(InitializerRole::Parameter), testing::Contains("pooler.dense.weight"));
+}
+
 TEST(Merged, OneNameIsOneValue) {
   // The second reads what the first does: the other layer is not used, for all that the file tells.
   Classified result = classify(makeMergedLayers("%h, %add"));

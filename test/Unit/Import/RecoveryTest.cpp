@@ -85,6 +85,39 @@ TEST(Recovery, OneDrawStaysOne) {
   EXPECT_EQ(count(model, "Dropout"), 1);
 }
 
+TEST(Recovery, WhatIsJoinedTwiceIsOfOneDraw) {
+  // `cat` and `cat_1` join the same values. Results are numbered: after them comes the second dropout of the program,
+  // or the third one, and one is gone.
+  auto make = [](const std::string &number) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, float[2,2] z) => (float[2,2] y)
+        <float[2,2] "fc.weight" = {1, 2, 3, 4}, float[4,2] "out.weight" = {1, 2, 3, 4, 5, 6, 7, 8}, float ratio = {0.5},
+         bool on = {1}> {
+        getitem = Dropout(x, ratio, on)
+        linear = Gemm<transB = 1>(getitem, "fc.weight")
+        cat = Concat<axis = 1>(linear, z)
+        mul = Mul(cat, cat)
+        later = Dropout(mul, ratio, on)
+        y = MatMul(later, "out.weight")
+      })");
+    setSignature(model, {"fc.weight", "out.weight"},
+                 "x: USER_INPUT\nz: USER_INPUT\n\n# outputs\nmatmul: USER_OUTPUT\n");
+    setOperation(model, 0, "native_dropout", 1, "native_dropout.default", "%x, 0.5, True");
+    setOperation(model, 1, "linear", 1, "linear.default", "%getitem, %p_fc_weight");
+    setOperation(model, 2, "cat", 1, "cat.default", "%slice_1, %z");
+    setOperation(model, 3, "mul", 1, "mul.Tensor", "%cat, %cat_1");
+    setOperation(model, 4, "native_dropout_" + number, 1, "native_dropout.default", "%mul, 0.5, True");
+    return model;
+  };
+  ModelProto joined = make("1");
+  EXPECT_THAT(importModel(joined).messages, Not(HasSubstr("draws")));
+  EXPECT_EQ(count(joined, "Dropout"), 2);
+  ModelProto drawn = make("2");
+  EXPECT_THAT(importModel(drawn).messages, HasSubstr("they are drawn apart again: cat_1"));
+  EXPECT_EQ(count(drawn, "Dropout"), 3);
+}
+
 TEST(Recovery, ABatchNormThatRunsTwiceUpdatesTwice) {
   auto make = [](const std::string &operation, const std::string &reader) {
     ModelProto model = parseModel(R"(

@@ -426,7 +426,8 @@ static const OperandRule operandRules[] = {
        return unfoldWeightNorm(all.graph, node, operand);
      },
      Files::WithoutNotes, "a layer's weight that was evaluated while its bias was not",
-     "direction and length of a weight norm, with a warning, unless its numbers show another normalization"},
+     "direction and length of a weight norm, with a warning, unless its numbers show another normalization, or its "
+     "module calls others"},
     {[](Unfolding &all, const NodeProto &node, int operand, const Evaluated *) {
        return unfoldStandardized(all.graph, node, operand);
      },

@@ -5,7 +5,8 @@
 // when training starts.
 //
 // Without notes, a layer's weight that was evaluated while its bias was not is taken for one, unless its numbers show
-// another normalization.
+// another normalization, or the module calls others: then it is no layer, and only moved the weight of one
+// (`F.conv1d(x, self.conv.weight.unsqueeze(1))`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -177,6 +178,15 @@ static bool isOtherwiseNormalized(ArrayRef<float> weight, size_t rows) {
   return centered || std::abs(norm - 1) < 1e-2;
 }
 
+/// Whether another module than what makes the weight was called within `module`.
+static bool callsOthers(const UnfoldingGraph &graph, StringRef module) {
+  return any_of(graph.getGraph().node(), [&](const NodeProto &node) {
+    const std::string path = findModulePath(node).value_or("");
+    StringRef below = path;
+    return below.consume_front(module) && below.consume_front(".") && !below.starts_with("parametrizations");
+  });
+}
+
 bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int operand) {
   const TensorProto *tensor = operand == 1 ? graph.find(node.input(1)) : nullptr;
   bool isLayer = StringSwitch<bool>(node.op_type()).Cases({"Conv", "ConvTranspose", "Gemm"}, true).Default(false);
@@ -189,7 +199,7 @@ bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int
   std::string module = findModulePath(node).value_or("");
   std::string prefix = module + ".parametrizations.weight.original";
   if (module.empty() || graph.find(prefix + "0") || graph.find(module + ".weight") ||
-      (node.input_size() > 2 && node.input(2) != module + ".bias"))
+      (node.input_size() > 2 && node.input(2) != module + ".bias") || callsOthers(graph, module))
     return false;
   std::string bytes = graph.read(*tensor).value_or("");
   constexpr size_t largest = size_t(1) << 24;

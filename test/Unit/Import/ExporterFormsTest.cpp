@@ -287,3 +287,23 @@ TEST(Standardized, FiltersThatABatchNormReadsAreTheLayersWeight) {
   EXPECT_THAT(read("17", "2, 1, 2, 2", "/net/d/Conv").unfolded, testing::IsEmpty());
   EXPECT_THAT(read("17", "2, 1, 2, -1").unfolded, testing::IsEmpty());
 }
+
+TEST(WeightNorm, IsNotInAModuleThatCallsOthers) {
+  // `F.conv1d(x, self.conv.weight.unsqueeze(1))` in a module with layers of its own, as short convolutions of LFM2.
+  auto make = [](const std::string &projection) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[1,2,4] x) => (float[1,2,2] y) <float[2,1,3] w = {3, 5, 0.5, -4, 12, 0.25}, float[2,2] p = {1, 2, 3, 5}> {
+        h = MatMul(p, x)
+        y = Conv <group = 2> (h, w)
+      })");
+    model.set_producer_name("pytorch");
+    renameValue(model, "w", "onnx::Conv_9");
+    renameValue(model, "p", "onnx::MatMul_8");
+    model.mutable_graph()->mutable_node(0)->set_name(projection);
+    model.mutable_graph()->mutable_node(1)->set_name("/m/short/Conv");
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(make("/m/short/in_proj/MatMul"), testing::Contains("m.short.weight"));
+  EXPECT_THAT(make("/m/in_proj/MatMul"), testing::Contains("m.short.parametrizations.weight.original0"));
+}

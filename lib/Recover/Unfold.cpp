@@ -509,7 +509,8 @@ static const UnfoldingRule lastRules[] = {
     {[](Unfolding &all) { doubtLostOperations(all.graph, all.proto, all.signature); }, Files::WithNotes,
      "operations that are gone, for they did nothing to first values", ""},
     {ofGraph<unfoldNormScales>, Files::WithoutNotes,
-     "1 + w of a norm's scale, and scales and biases with dimensions of one around them, also by onnxruntime and "
+     "1 + w of a norm's scale, or w that it converted to f32 (the exporter's numbers tell: one operation), and scales "
+     "and biases with dimensions of one around them, also by onnxruntime and "
      "onnx-simplifier, which keep the value's name (`/net/norm/Unsqueeze_output_0`)",
      "the parameter of that module"},
     {recoverNamedFunctions, Files::WithoutNotes,

@@ -5,6 +5,10 @@
 // and what was the parameter is seen from where it is read: after a division by some root, in a module that has no
 // other scale. Optimizers that evaluate the same keep the name of what they evaluated.
 //
+// The old exporter numbers what it evaluates, one number for each operation: `onnx::Mul_1226` after `onnx::MatMul_1225`
+// is one operation on a parameter. In a norm that converts its input that is a conversion, `self.weight.float()`, and
+// with 1 + w there would be two.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Unfold.h"
@@ -12,6 +16,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+
+#include <set>
 
 using namespace llvm;
 using namespace lowtide;
@@ -24,6 +30,13 @@ static bool isFormOfScale(StringRef name) {
   StringRef op = findEvaluatedOperator(name);
   return name.starts_with("onnx::Mul_") || name.starts_with("onnx::Add_") ||
          name.starts_with("onnx::LayerNormalization_") || op == "Add" || op == "Unsqueeze" || op == "Reshape";
+}
+
+/// The number of what the old exporter evaluated, 1226 of `onnx::Mul_1226`; nullopt for other names.
+static std::optional<unsigned> findEvaluatedNumber(StringRef name) {
+  unsigned number = 0;
+  return name.consume_front("onnx::") && !name.rsplit('_').second.getAsInteger(10, number) ? std::optional(number)
+                                                                                           : std::nullopt;
 }
 
 /// Whether `node` normalizes, and reads its scale as `operand`.
@@ -51,10 +64,15 @@ public:
       NodeProto &node = *proto.mutable_node(i);
       for (const std::string &output : node.output())
         producers[output] = &node;
+      if (node.op_type() == "Cast")
+        converting.insert(findModulePath(node).value_or(""));
       if (node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1 &&
           graph.find(node.input(0)))
         copies[node.output(0)] = &node;
     }
+    for (const TensorProto &tensor : proto.initializer())
+      if (std::optional<unsigned> number = findEvaluatedNumber(tensor.name()))
+        numbers.insert(*number);
     for (int i = 0; i != numNodes; ++i) {
       NodeProto &node = *proto.mutable_node(i);
       for (int operand = 0; operand != node.input_size() && node.op_type() != "Identity"; ++operand) {
@@ -72,12 +90,15 @@ public:
 private:
   bool isNormalized(StringRef value, StringRef module, int depth) const;
   bool fits(Reader &reader, bool isVector) const;
+  bool isOneOperation(StringRef tensor) const;
+  bool isConverted(const TensorProto &tensor) const;
 
   UnfoldingGraph &graph;
   StringMap<SmallVector<Reader>> readers;
   StringMap<const NodeProto *> producers;
   StringMap<NodeProto *> copies;
-  StringSet<> taken;
+  StringSet<> taken, converting;
+  std::set<unsigned> numbers;
 };
 } // namespace
 
@@ -110,6 +131,31 @@ bool NormScales::fits(Reader &reader, bool isVector) const {
          isNormalized(node.input(1 - reader.operand), module, 6);
 }
 
+/// Whether the number before the tensor's is another evaluated tensor's.
+bool NormScales::isOneOperation(StringRef tensor) const {
+  std::optional<unsigned> number = findEvaluatedNumber(tensor);
+  return number && *number != 0 && numbers.count(*number - 1) != 0;
+}
+
+/// Whether the tensor is a scale that norms only converted, and did not add one to. What is in front of the first
+/// tensor has no number: the others of its kind tell.
+bool NormScales::isConverted(const TensorProto &tensor) const {
+  auto convert = [&](StringRef name) {
+    auto found = readers.find(name);
+    return found != readers.end() && all_of(found->second, [&](const Reader &reader) {
+             return reader.node->op_type() == "Mul" && converting.contains(findModulePath(*reader.node).value_or("-"));
+           });
+  };
+  if (!findEvaluatedNumber(tensor.name()) || !convert(tensor.name()))
+    return false;
+  if (isOneOperation(tensor.name()))
+    return true;
+  return *findEvaluatedNumber(tensor.name()) == *numbers.begin() && any_of(readers, [&](const auto &other) {
+    const TensorProto *like = graph.find(other.first());
+    return like && like->dims_size() == 1 && isOneOperation(other.first()) && convert(other.first());
+  });
+}
+
 void NormScales::unfold(const TensorProto &tensor) {
   auto found = readers.find(tensor.name());
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), kept;
@@ -122,12 +168,14 @@ void NormScales::unfold(const TensorProto &tensor) {
   bool isVector = dims.size() == 1;
   if (!all_of(found->second, [&](Reader &reader) { return fits(reader, isVector); }))
     return;
-  std::string bytes = isVector ? withoutOne(graph, tensor) : graph.read(tensor).value_or("");
+  const bool isShifted = isVector && !isConverted(tensor);
+  std::string bytes = isShifted ? withoutOne(graph, tensor) : graph.read(tensor).value_or("");
   if (bytes.empty())
     return;
   UnfoldedSource source{tensor.name(), "", true};
-  source.how = isVector ? "the exporter evaluated 1 + it as " + tensor.name()
-                        : "the exporter put dimensions of one around it in " + tensor.name();
+  source.how = isShifted  ? "the exporter evaluated 1 + it as " + tensor.name()
+               : isVector ? "the exporter evaluated one operation on it, a conversion, as " + tensor.name()
+                          : "the exporter put dimensions of one around it in " + tensor.name();
   for (Reader &reader : found->second) {
     if (!taken.insert(reader.name).second)
       continue; // the same module again
@@ -135,9 +183,12 @@ void NormScales::unfold(const TensorProto &tensor) {
     graph.addInitializer(reader.name, kept, tensor.data_type(), bytes, source);
     // Those that were merged with the first have no place in the file.
     source.tensor = tensor.name() + "@" + reader.name;
-    std::string value = isVector
-                            ? graph.addNode("Add", {reader.name, graph.addNumber(1)})
+    std::string value = isShifted ? graph.addNode("Add", {reader.name, graph.addNumber(1)})
+                        : isVector
+                            ? graph.addNode("Cast", {reader.name})
                             : graph.addNode("Reshape", {reader.name, graph.addIntegers({int64_t(dims.size())}, dims)});
+    if (isVector && !isShifted)
+      graph.setAttribute("to", TensorProto::FLOAT);
     for (Reader &other : found->second)
       if (other.name == reader.name)
         other.node->set_input(other.operand, value);

@@ -307,3 +307,48 @@ TEST(WeightNorm, IsNotInAModuleThatCallsOthers) {
   EXPECT_THAT(make("/m/short/in_proj/MatMul"), testing::Contains("m.short.weight"));
   EXPECT_THAT(make("/m/in_proj/MatMul"), testing::Contains("m.short.parametrizations.weight.original0"));
 }
+
+TEST(NormScales, NumbersTellWhatWasEvaluated) {
+  // RMS norms in f32: `w.float() * x` is one operation on the scale, `(1 + w.float()) * x` two. The second has the
+  // number of the first, or the one after it, and the first is like the second.
+  auto make = [](const std::string &second, bool converts = true) {
+    std::string text = R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,2] x) => (float[2,2] y)
+        <float[2] a = {1.5, 0.5}, float[2,2] p = {1, 2, 3, 5}, float[2] b = {2, 3}, float half = {0.5}, float eps = {0.001}> {
+        ax = )" + std::string(converts ? "Cast <to = 1>" : "Neg") +
+                       R"( (x)
+        as = Pow(ax, half)
+        am = ReduceMean <axes = [-1]> (as)
+        ar = Sqrt(am)
+        ad = Div(ax, ar)
+        ay = Mul(ad, a)
+        h = MatMul(ay, p)
+        bx = )" + (converts ? "Cast <to = 1>" : "Neg") +
+                       R"( (h)
+        bs = Pow(bx, half)
+        bm = ReduceMean <axes = [-1]> (bs)
+        br = Sqrt(bm)
+        bd = Div(bx, br)
+        y = Mul(bd, b)
+      })";
+    ModelProto model = parseModel(text);
+    model.set_producer_name("pytorch");
+    renameValue(model, "a", "onnx::Mul_20");
+    renameValue(model, "p", "onnx::MatMul_21");
+    renameValue(model, "b", "onnx::Mul_" + second);
+    for (auto &node : *model.mutable_graph()->mutable_node()) {
+      const std::string module = node.op_type() == "MatMul" ? "fc" : node.output(0)[0] == 'a' ? "first" : "second";
+      node.set_name("/" + module + "/" + node.op_type());
+    }
+    return classify(model).values;
+  };
+  auto one = make("22");
+  EXPECT_THAT(one["first.weight"], testing::ElementsAre(1.5, 0.5));
+  EXPECT_THAT(one["second.weight"], testing::ElementsAre(2, 3));
+  auto two = make("23");
+  EXPECT_THAT(two["first.weight"], testing::ElementsAre(0.5, -0.5));
+  EXPECT_THAT(two["second.weight"], testing::ElementsAre(1, 2));
+  // What converts nothing adds one.
+  EXPECT_THAT(make("22", false)["second.weight"], testing::ElementsAre(1, 2));
+}

@@ -11,12 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cmath>
 #include <set>
 
 using namespace llvm;
@@ -88,9 +90,11 @@ public:
   void unfold(const TensorProto &tensor);
 
 private:
+  std::optional<float> findExponent(const NodeProto &node) const;
   bool isNormalized(StringRef value, StringRef module, int depth) const;
   bool fits(Reader &reader, bool isVector) const;
-  bool isOneOperation(StringRef tensor) const;
+  /// How many operations made the tensor, one or two; nullopt: not known.
+  std::optional<unsigned> countOperations(StringRef tensor) const;
   bool isConverted(const TensorProto &tensor) const;
 
   UnfoldingGraph &graph;
@@ -102,6 +106,21 @@ private:
 };
 } // namespace
 
+/// The number that `node` takes a power of; nullopt: it is no number of the program, or no power.
+std::optional<float> NormScales::findExponent(const NodeProto &node) const {
+  if (node.op_type() != "Pow" || node.input_size() != 2)
+    return std::nullopt;
+  const NodeProto *made = producers.lookup(node.input(1));
+  const TensorProto *number = made && made->op_type() == "Constant" && made->attribute_size() == 1
+                                  ? &made->attribute(0).t()
+                                  : graph.find(node.input(1));
+  if (!number || number->data_type() != TensorProto::FLOAT)
+    return std::nullopt;
+  const std::vector<float> values =
+      number->float_data_size() == 1 ? std::vector<float>{number->float_data(0)} : asFloats(number->raw_data());
+  return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+}
+
 /// Whether `value` was divided by some root within `module`.
 bool NormScales::isNormalized(StringRef value, StringRef module, int depth) const {
   const NodeProto *node = producers.lookup(value);
@@ -109,7 +128,8 @@ bool NormScales::isNormalized(StringRef value, StringRef module, int depth) cons
     return false;
   if (StringSwitch<bool>(node->op_type())
           .Cases({"Sqrt", "ReduceL2", "LpNormalization", "InstanceNormalization"}, true)
-          .Default(false))
+          .Default(false) ||
+      std::abs(findExponent(*node).value_or(0)) == 0.5f)
     return true;
   bool passes =
       StringSwitch<bool>(node->op_type()).Cases({"Mul", "Div", "Cast", "Reciprocal", "Reshape"}, true).Default(false);
@@ -131,14 +151,16 @@ bool NormScales::fits(Reader &reader, bool isVector) const {
          isNormalized(node.input(1 - reader.operand), module, 6);
 }
 
-/// Whether the number before the tensor's is another evaluated tensor's.
-bool NormScales::isOneOperation(StringRef tensor) const {
+std::optional<unsigned> NormScales::countOperations(StringRef tensor) const {
   std::optional<unsigned> number = findEvaluatedNumber(tensor);
-  return number && *number != 0 && numbers.count(*number - 1) != 0;
+  for (unsigned before : {1U, 2U})
+    if (number && *number >= before && numbers.count(*number - before))
+      return before;
+  return std::nullopt;
 }
 
-/// Whether the tensor is a scale that norms only converted, and did not add one to. What is in front of the first
-/// tensor has no number: the others of its kind tell.
+/// Whether the tensor is a scale that norms only converted, and did not add one to. Where the numbers before it are of
+/// nothing in the file, others of its kind tell.
 bool NormScales::isConverted(const TensorProto &tensor) const {
   auto convert = [&](StringRef name) {
     auto found = readers.find(name);
@@ -148,11 +170,11 @@ bool NormScales::isConverted(const TensorProto &tensor) const {
   };
   if (!findEvaluatedNumber(tensor.name()) || !convert(tensor.name()))
     return false;
-  if (isOneOperation(tensor.name()))
-    return true;
-  return *findEvaluatedNumber(tensor.name()) == *numbers.begin() && any_of(readers, [&](const auto &other) {
+  if (std::optional<unsigned> operations = countOperations(tensor.name()))
+    return *operations == 1;
+  return any_of(readers, [&](const auto &other) {
     const TensorProto *like = graph.find(other.first());
-    return like && like->dims_size() == 1 && isOneOperation(other.first()) && convert(other.first());
+    return like && like->dims_size() == 1 && countOperations(other.first()) == 1U && convert(other.first());
   });
 }
 

@@ -311,6 +311,7 @@ TEST(WeightNorm, IsNotInAModuleThatCallsOthers) {
 TEST(NormScales, NumbersTellWhatWasEvaluated) {
   // RMS norms in f32: `w.float() * x` is one operation on the scale, `(1 + w.float()) * x` two. The second has the
   // number of the first, or the one after it, and the first is like the second.
+  // A power is a root as well.
   auto make = [](const std::string &second, bool converts = true) {
     std::string text = R"(
       <ir_version: 8, opset_import: ["" : 17]>
@@ -320,8 +321,9 @@ TEST(NormScales, NumbersTellWhatWasEvaluated) {
                        R"( (x)
         as = Pow(ax, half)
         am = ReduceMean <axes = [-1]> (as)
-        ar = Sqrt(am)
-        ad = Div(ax, ar)
+        ap = Constant <value = float {-0.5}> ()
+        ar = Pow(am, ap)
+        ad = Mul(ax, ar)
         ay = Mul(ad, a)
         h = MatMul(ay, p)
         bx = )" + (converts ? "Cast <to = 1>" : "Neg") +

@@ -380,6 +380,8 @@ static const UnfoldingRule firstRules[] = {
      "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; "
      "w and 1 − w of `lerp(x, y, w)`; c · w of `addcmul(x, w, y, value=c)`, also where c is one",
      "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
+    {ofProgram<unfoldAddedBuffers>, Files::WithNotes,
+     "a buffer of one number plus a function of a parameter (`beta + softplus(alpha)`)", "the function's result"},
     {ofProgram<unfoldComplexParts>, Files::WithNotes,
      "real and imaginary parts of a parameter that the program reads as complex numbers (`view_as_complex(w)`)",
      "the parameter, and slices of it"},

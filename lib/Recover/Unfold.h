@@ -213,6 +213,8 @@ int64_t countSamples(const ::onnx::GraphProto &graph);
 
 /// Operands of operations that the exporter wrote in steps, of which it evaluated some.
 void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Sums of a buffer of one number and a function of a parameter, `beta + softplus(alpha)`.
+void unfoldAddedBuffers(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Parameters that the program reads as complex numbers: real and imaginary parts.
 void unfoldComplexParts(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Masks of truth values that depend on no input: a query that sees no key has zeros for weights (HiddenRows.h).

@@ -270,3 +270,34 @@ TEST(Operands, NumbersOfAddcmulAreTakenOutOfWhatTheyMultiplied) {
   EXPECT_THAT(viewed.names(InitializerRole::Parameter), ElementsAre("net.w")) << viewed.messages;
   EXPECT_EQ(viewed.find("net.w")->tensor, "view_1");
 }
+
+TEST(Operands, ABufferNextToAFunctionIsTakenOff) {
+  // `self.beta + softplus(self.alpha)`, as xIELU computes it: the file holds beta, itself or of another module.
+  auto make = [](bool isMerged, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float[1] add = {1.1931472}, float beta = {0.5}> {
+        z = Mul(x, add)
+        y = Mul(z, beta)
+      })");
+    renameValue(model, "beta", isMerged ? "a.beta" : "b.beta");
+    setSignature(model, {"b.alpha"},
+                 "b_a_beta: BUFFER target='a.beta' persistent=True\n"
+                 "b_b_beta: BUFFER target='b.beta' persistent=True\nx: USER_INPUT\n");
+    setFoldedFrom(model, "add", sources);
+    setOrigin(model, 0, "b", "%x, %add");
+    setOrigin(model, 1, "b", "%z, %b_b_beta");
+    return model;
+  };
+  const std::string steps = "'b.alpha', 'b.beta', 'beta', 'beta_cast', 'self_scaled', 'softplus', 'softplus_2', 'tmp'";
+  for (bool isMerged : {false, true}) {
+    Classified result = classify(make(isMerged, "[" + steps + "]"));
+    EXPECT_THAT(result.values["b.alpha"], testing::Pointwise(testing::FloatNear(1e-6f), {0.f})) << result.messages;
+    EXPECT_EQ(importModel(make(isMerged, "[" + steps + "]")).failure, FailureKind::None);
+  }
+  // Of two functions, the order is not known; another sum may be anything.
+  for (const std::string &other : {"'exp'", "'add_2'"}) {
+    Classified result = classify(make(false, "[" + steps + ", " + other + "]"));
+    EXPECT_THAT(result.messages, HasSubstr("training it is not training the parameter"));
+  }
+}

@@ -395,6 +395,30 @@ static std::optional<std::vector<float>> subtractMask(ArrayRef<int64_t> dims, Ga
   return mask;
 }
 
+/// Positions were repeated for each sample, and the rows looked up there with them: what one sample reads is put back,
+/// as if the exporter had evaluated no more. Which rows these are, is seen from that.
+static bool unfoldSamples(UnfoldingGraph &graph, const Evaluated &evaluated, const Gathering &gathering,
+                          StringRef bytes) {
+  const TensorProto &tensor = *evaluated.tensor;
+  auto looksUp = [](StringRef name) {
+    return is_contained({"embedding", "index", "index_select", "gather"}, operationName(name));
+  };
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (gathering.numRows != 1 || gathering.featureAxes.size() < 2 || gathering.isMasked() || !looksUp(tensor.name()) ||
+      gathering.featureAxes.front() < gathering.positionAxes.back())
+    return false;
+  SmallVector<int64_t> one(dims);
+  for (int64_t axis : gathering.positionAxes)
+    one[size_t(axis)] = 1;
+  const std::string name = tensor.name() + "@sample";
+  std::string first = bytes.take_front(bytes.size() / gathering.rows.size()).str();
+  graph.setModule(moduleOf(evaluated.parameters.front()->target));
+  graph.addNode("Expand", {name, graph.addIntegers({int64_t(dims.size())}, dims)}, tensor.name());
+  graph.addEvaluated(name, one, tensor.data_type(), std::move(first), evaluated.foldedFrom);
+  graph.remove(tensor);
+  return true;
+}
+
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
   if (evaluated.parameters.size() != 1 || !mayGather(evaluated) || isScaledByAttention(graph, tensor.name()))
@@ -422,6 +446,8 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)
     return !isSum && unfoldUniform(graph, evaluated, *bytes);
+  if (unfoldSamples(graph, evaluated, *found, *bytes))
+    return true;
   found->readsColumns = readsColumns(evaluated, *found);
   const std::string &name = evaluated.parameters.front()->target;
   const bool isUnordered = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);

@@ -271,6 +271,19 @@ TEST(Operands, NumbersOfAddcmulAreTakenOutOfWhatTheyMultiplied) {
   EXPECT_EQ(viewed.find("net.w")->tensor, "view_1");
 }
 
+TEST(Operands, RowsThatEachSampleReadsAreLookedUpOnce) {
+  // Positions that were repeated for each sample: rows 0, 1, 2 of a table, unless the program added to the positions.
+  auto make = [](const std::string &sources) {
+    return makeEvaluated("embedding", "2,3,2", {1, 2, 3, 5, 7, 11, 1, 2, 3, 5, 7, 11}, "positions.weight", sources);
+  };
+  Classified plain = classify(make("['arange', 'expand', 'positions.weight']"));
+  ASSERT_TRUE(plain.find("positions.weight")) << plain.messages;
+  EXPECT_TRUE(plain.find("positions.weight")->sourceRows);
+  EXPECT_EQ(importModel(make("['arange', 'expand', 'positions.weight']")).failure, FailureKind::None);
+  EXPECT_THAT(classify(make("['add', 'arange', 'expand', 'positions.weight']")).messages,
+              HasSubstr("looked up at positions that were computed"));
+}
+
 TEST(Operands, ABufferNextToAFunctionIsTakenOff) {
   // `self.beta + softplus(self.alpha)`, as xIELU computes it: the file holds beta, itself or of another module.
   auto make = [](bool isMerged, const std::string &sources) {

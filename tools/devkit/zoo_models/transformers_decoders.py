@@ -93,7 +93,7 @@ CASES = [
     decoder("recurrent-gemma", "RecurrentGemma", lru_width=32, attention_window_size=4, block_types=["recurrent", "attention"], conv1d_width=4),
     case("xlstm", "decoder", "xLSTMForCausalLM", "xLSTMConfig", dict(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=1, num_heads=4, chunk_size=4), tokens, logits_of_decoder),
     decoder("zamba2", "Zamba2", mamba_d_state=4, n_mamba_heads=4, mamba_headdim=16, mamba_ngroups=1, chunk_size=4, num_mem_blocks=1, adapter_rank=4, layers_block_type=["mamba", "hybrid"], use_mem_rope=True),
-    decoder("zaya", "Zaya", num_experts=4, num_experts_per_tok=1),
+    decoder("zaya", "Zaya", num_experts=4, num_experts_per_tok=1, head_dim=8, moe_intermediate_size=16, router_hidden_size=16),
     text("gemma3n-text", "Gemma3nForCausalLM", "Gemma3nTextConfig", head_dim=8, sliding_window=4, hidden_size_per_layer_input=8, vocab_size_per_layer_input=VOCABULARY, num_kv_shared_layers=0, altup_num_inputs=2, laurel_rank=4, layer_types=["sliding_attention", "full_attention"], activation_sparsity_pattern=[0.0, 0.0]),
     text("gemma4-text", "Gemma4ForCausalLM", "Gemma4TextConfig", head_dim=8, global_head_dim=8, sliding_window=4, hidden_size_per_layer_input=8, vocab_size_per_layer_input=VOCABULARY, num_kv_shared_layers=0, layer_types=["sliding_attention", "full_attention"]),
 ]

@@ -177,6 +177,11 @@ bool addsToZeros(NodeView &n, Expr data) {
 /// Writes `updates` over `data`, given a function that adds updates at each place, and one that lets them meet `data`.
 LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter,
                       llvm::function_ref<Expr(nn::ScatterKind)> meet = {}) {
+  // What holds nothing is written nowhere: `x[:0] = …`, samples of a kind of which there are none.
+  if (updates.type().getNumElements() == 0) {
+    n.set(0, data);
+    return success();
+  }
   std::string reduction = n.attrString("reduction", "none");
   if (reduction == "none" && n.op.getOpType() == "ScatterND" && !isBool(data) && addsToZeros(n, data))
     reduction = "add";

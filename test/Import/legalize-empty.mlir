@@ -37,3 +37,19 @@ func.func @model(%x: tensor<2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   %none = onnx.node "Slice"(%x, %from, %to, %axes) {attrs = {}, domain = "", outputs = ["n"], version = 13 : i64} : (tensor<2x3xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.value
   return %none : !onnx.value
 }
+
+// -----
+
+// What holds nothing is written nowhere, and what it was made of is not computed.
+// CHECK-LABEL: func.func @forward(
+// CHECK-NOT: tensor<0x
+// CHECK: %[[SUM:.*]] = nn.add %arg0, %arg0
+// CHECK: return %[[SUM]]
+func.func @model(%x: tensor<2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %at = onnx.constant dense<> : tensor<0x1xi64>
+  %rows = onnx.node "GatherND"(%x, %at) {attrs = {}, domain = "", outputs = ["r"], version = 13 : i64} : (tensor<2x3xf32>, tensor<0x1xi64>) -> !onnx.value
+  %twice = onnx.node "Add"(%rows, %rows) {attrs = {}, domain = "", outputs = ["t"], version = 14 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  %z = onnx.node "ScatterND"(%x, %at, %twice) {attrs = {}, domain = "", outputs = ["z"], version = 16 : i64} : (tensor<2x3xf32>, tensor<0x1xi64>, !onnx.value) -> !onnx.value
+  %y = onnx.node "Add"(%z, %z) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  return %y : !onnx.value
+}

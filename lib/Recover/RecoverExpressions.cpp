@@ -38,6 +38,11 @@ static constexpr double chanceOfNumber = 8e-6, chanceOfDigit = 2e-4, mostChance 
 /// Operations that give their operand.
 static bool givesOperand(StringRef operation) { return is_contained({"clone", "contiguous", "alias"}, operation); }
 
+/// Steps of `F.normalize(w)` that leave a length as it is: a bound far below it, and one length for each element.
+static bool isStepOfNormalize(StringRef operation) {
+  return is_contained({"clamp", "clamp_min", "expand", "expand_as"}, operation);
+}
+
 /// Operations that make the positions of a look-up out of nothing.
 static bool makesPositions(StringRef operation) {
   return is_contained({"ones", "zeros", "full", "new_ones", "new_zeros", "new_full", "fill", "full_like", "ones_like",
@@ -166,9 +171,12 @@ bool Search::findLeaves(const Evaluated &evaluated) {
   sortStably(found, [](StringRef a, StringRef b) { return operationNumber(a) < operationNumber(b); });
   if (knowsLast)
     found.push_back(tensor.name());
+  const bool normalizes = any_of(found, [](StringRef name) { return operationName(name) == "linalg_vector_norm"; }) &&
+                          any_of(found, [](StringRef name) { return operationName(name) == "div"; });
   for (StringRef name : found)
-    if (StringRef operation = operationName(name);
-        !givesOperand(operation) && !(looksUp && makesPositions(operation))) {
+    if (StringRef operation = operationName(name); !givesOperand(operation) &&
+                                                   !(normalizes && isStepOfNormalize(operation)) &&
+                                                   !(looksUp && makesPositions(operation))) {
       // A buffer of the program has a module's name, or is no operation that is known.
       if (countOperands(operation).second == 0)
         return false;

@@ -119,6 +119,32 @@ TEST(Expressions, ProductsOfAMatrixWithItselfAreComputed) {
   EXPECT_THAT(make("-2.375, 1.5625, -3.125, -1.5").messages, HasSubstr("is in the file twice"));
 }
 
+TEST(Expressions, TurnedDirectionsOfACodebookAreComputed) {
+  // `F.normalize(w).t()` next to w: rows (3, 4), (5, -12), (8, 15). Its bound does nothing, and one length is spread.
+  auto make = [](const std::string &values, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[4,2] x, float[4,3] p) => (float[4,2] y, float[4,3] d)
+        <float[3,2] w = {3, 4, 5, -12, 8, 15}, float[2,3] t = {)" +
+                                  values + R"(}> {
+        y = MatMul(p, w)
+        d = MatMul(x, t)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "t", sources);
+    return classify(model);
+  };
+  const std::string turned = "0.6, 0.384615385, 0.470588235, 0.8, -0.923076923, 0.882352941";
+  const std::string steps = "'clamp_min', 'div', 'expand', 'linalg_vector_norm', 'val_1', 'w'";
+  Classified result = make(turned, "[" + steps + "]");
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_THAT(result.replaced, testing::Contains(testing::Key("t")));
+  // Other values, and a bound without a length.
+  EXPECT_THAT(make("0.6, 0.4, 0.47, 0.8, -0.9, 0.88", "[" + steps + "]").messages, HasSubstr("is in the file twice"));
+  EXPECT_THAT(make("3, 5, 8, 4, 1, 15", "['clamp_min', 'val_1', 'w']").messages, HasSubstr("is in the file twice"));
+}
+
 /// A cell's weights times a learned first state h = (0.5, -0.25, 1) of two samples, next to the state and to a later
 /// step; `row`: what the second sample has.
 static Classified makeFirstState(const std::string &row) {

@@ -467,7 +467,9 @@ static const TensorRule tensorRules[] = {
      "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
      "under a mask (of a huge negative number, or of one number in some windows: a sum that is it bit by bit, with a "
      "warning); a token or table of one number everywhere: repeated for each sample (the first dimension of all "
-     "inputs; a `…token` for each place, too), or read as a table called `relative_position_bias_table` is",
+     "inputs; a `…token` for each place, too), looked up at positions that are one number (`zeros`), or read as a "
+     "table "
+     "called `relative_position_bias_table` is",
      "the table: rows that agree bit by bit are one row (a column, where `table[:, positions]` read it). Rows follow "
      "the numbering of T5, Swin, BEiT or clipped "
      "distances if the positions do, and otherwise their first occurrence; the name tells which way distances are "

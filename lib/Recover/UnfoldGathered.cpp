@@ -23,6 +23,7 @@
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cmath>
 #include <cstring>
@@ -267,6 +268,19 @@ static std::optional<Gathering> asTable(ArrayRef<int64_t> dims, StringRef name) 
   return result;
 }
 
+/// Whether a table was looked up at positions that are one number: kinds of tokens that the program did not give.
+static bool readsOneRow(const Evaluated &evaluated) {
+  auto isOneNumber = [](StringRef name) {
+    return is_contained({"zeros", "ones", "full", "new_zeros", "new_ones", "new_full", "zeros_like", "ones_like"},
+                        operationName(name));
+  };
+  return operationName(evaluated.tensor->name()) == "embedding" && any_of(evaluated.foldedFrom, isOneNumber) &&
+         all_of(evaluated.foldedFrom, [&](StringRef name) {
+           return name == evaluated.parameters.front()->target || isOneNumber(name) || operationName(name) == "val" ||
+                  is_contained({"expand", "_to_copy", "unsqueeze"}, operationName(name));
+         });
+}
+
 /// One number everywhere: values do not tell which elements are the same one of the parameter. A token is repeated for
 /// each sample, and a table of relative positions is read by a rule that its name tells.
 static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, StringRef bytes) {
@@ -281,6 +295,16 @@ static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, Str
     found->numRows = 1;
   } else if (any_of(evaluated.foldedFrom, [](StringRef from) { return operationName(from) == "index"; })) {
     found = asTable(dims, name);
+  } else if (dims.size() > 1 && readsOneRow(evaluated)) {
+    found.emplace();
+    found->numRows = 1;
+    found->width = dims.back();
+    found->rows.assign(bytes.size() / findElementType(tensor.data_type())->bytes / size_t(dims.back()), 0);
+    for (size_t axis = 0; axis + 1 != dims.size(); ++axis)
+      found->positionAxes.push_back(int64_t(axis));
+    found->featureAxes.push_back(int64_t(dims.size()) - 1);
+    replace(graph, tensor, bytes, *found, name, moduleOf(name), true);
+    return true;
   }
   if (!found)
     return false; // Folds.cpp says so
@@ -397,24 +421,23 @@ static std::optional<std::vector<float>> subtractMask(ArrayRef<int64_t> dims, Ga
 
 /// Positions were repeated for each sample, and the rows looked up there with them: what one sample reads is put back,
 /// as if the exporter had evaluated no more. Which rows these are, is seen from that.
-static bool unfoldSamples(UnfoldingGraph &graph, const Evaluated &evaluated, const Gathering &gathering,
-                          StringRef bytes) {
+static bool unfoldSamples(UnfoldingGraph &graph, const Evaluated &evaluated, StringRef bytes) {
   const TensorProto &tensor = *evaluated.tensor;
-  auto looksUp = [](StringRef name) {
-    return is_contained({"embedding", "index", "index_select", "gather"}, operationName(name));
-  };
-  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  if (gathering.numRows != 1 || gathering.featureAxes.size() < 2 || gathering.isMasked() || !looksUp(tensor.name()) ||
-      gathering.featureAxes.front() < gathering.positionAxes.back())
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), one(dims);
+  if (dims.size() != 3 || dims.front() < 2 ||
+      !is_contained({"embedding", "index_select"}, operationName(tensor.name())))
     return false;
-  SmallVector<int64_t> one(dims);
-  for (int64_t axis : gathering.positionAxes)
-    one[size_t(axis)] = 1;
+  const size_t sample = bytes.size() / size_t(dims.front()), row = sample / size_t(dims[1]);
+  StringSet<> rows;
+  for (size_t at = 0; at != sample; at += row)
+    rows.insert(bytes.substr(at, row));
+  if (bytes.drop_front(sample) != bytes.drop_back(sample) || rows.size() != size_t(dims[1]))
+    return false;
+  one.front() = 1;
   const std::string name = tensor.name() + "@sample";
-  std::string first = bytes.take_front(bytes.size() / gathering.rows.size()).str();
   graph.setModule(moduleOf(evaluated.parameters.front()->target));
-  graph.addNode("Expand", {name, graph.addIntegers({int64_t(dims.size())}, dims)}, tensor.name());
-  graph.addEvaluated(name, one, tensor.data_type(), std::move(first), evaluated.foldedFrom);
+  graph.addNode("Expand", {name, graph.addIntegers({3}, dims)}, tensor.name());
+  graph.addEvaluated(name, one, tensor.data_type(), bytes.take_front(sample).str(), evaluated.foldedFrom);
   graph.remove(tensor);
   return true;
 }
@@ -426,6 +449,8 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes || bytes->empty())
     return false;
+  if (unfoldSamples(graph, evaluated, *bytes))
+    return true;
   // A table is taken out of a sum with numbers of the program if pairs of positions read it by a known rule.
   const bool isSum = operationName(tensor.name()) == "add" && tensor.data_type() == TensorProto::FLOAT;
   const std::string hidden = isSum ? hideMasked(*bytes) : "";
@@ -446,8 +471,6 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)
     return !isSum && unfoldUniform(graph, evaluated, *bytes);
-  if (unfoldSamples(graph, evaluated, *found, *bytes))
-    return true;
   found->readsColumns = readsColumns(evaluated, *found);
   const std::string &name = evaluated.parameters.front()->target;
   const bool isUnordered = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);

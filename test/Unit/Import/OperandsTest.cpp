@@ -282,6 +282,24 @@ TEST(Operands, RowsThatEachSampleReadsAreLookedUpOnce) {
   EXPECT_EQ(importModel(make("['arange', 'expand', 'positions.weight']")).failure, FailureKind::None);
   EXPECT_THAT(classify(make("['add', 'arange', 'expand', 'positions.weight']")).messages,
               HasSubstr("looked up at positions that were computed"));
+  // A row of zeros, which is a padding row's, is a row like others, and no number that others share.
+  Classified padded = classify(makeEvaluated("embedding", "2,3,2", {0, 0, 3, 5, 7, 11, 0, 0, 3, 5, 7, 11},
+                                             "positions.weight", "['arange', 'expand', 'positions.weight']"));
+  ASSERT_TRUE(padded.find("positions.weight")) << padded.messages;
+  EXPECT_TRUE(padded.find("positions.weight")->sourceRows);
+  EXPECT_EQ(padded.messages, "");
+}
+
+TEST(Operands, ARowThatIsLookedUpEverywhereIsOneRow) {
+  // Kinds of tokens that the program did not give, of a table that began with zeros.
+  auto make = [](const std::string &sources) {
+    return classify(makeEvaluated("embedding", "2,3,2", std::vector<float>(12, 0.0f), "kinds.weight", sources));
+  };
+  Classified one = make("['kinds.weight', 'zeros']");
+  EXPECT_THAT(one.values["kinds.weight"], ElementsAre(0, 0));
+  EXPECT_THAT(one.messages, HasSubstr("the file does not tell everything about them: kinds.weight"));
+  // At other positions, rows that began equal are not one row.
+  EXPECT_THAT(make("['arange', 'kinds.weight', 'zeros']").values["kinds.weight"], Not(ElementsAre(0, 0)));
 }
 
 TEST(Operands, ABufferNextToAFunctionIsTakenOff) {

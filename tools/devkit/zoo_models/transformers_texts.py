@@ -139,7 +139,7 @@ CASES = [
     encoder("roberta-prelayernorm", "RobertaPreLayerNorm", **ROBERTA),
     encoder("roc-bert", "RoCBert", feeds=sounded, call=logits_of_sounded, pronunciation_vocab_size=16, shape_vocab_size=16, pronunciation_embed_dim=8, shape_embed_dim=8),
     encoder("xlm-roberta-xl", "XLMRobertaXL", **ROBERTA),
-    encoder("xmod", "Xmod", **ROBERTA, languages=["en_XX"], default_language="en_XX"),
+    encoder("xmod", "Xmod", **ROBERTA, languages=["en_XX", "de_DE"], default_language="en_XX"),
     encoder("yoso", "Yoso", use_expectation=True, max_position_embeddings=40),
     encoder("luke", "Luke", "ForEntityClassification", mentions, logits_of_mentions, **ROBERTA, entity_vocab_size=16, entity_emb_size=16, num_labels=CLASSES),
     encoder("tapas", "Tapas", feeds=table_cells, call=logits_of_cells, type_vocab_sizes=[3, 16, 16, 2, 2, 16, 16]),

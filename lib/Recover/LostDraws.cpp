@@ -49,8 +49,8 @@ static int64_t numberOf(StringRef name) {
   return number;
 }
 
-/// Values that are taken apart in one file at most.
-static constexpr size_t mostParted = 256;
+/// Values that are taken apart in one file at most, and of which it is asked whether they may be.
+static constexpr size_t mostParted = 256, mostAsked = 4096;
 /// Nodes that are added to one file at most.
 static constexpr size_t mostCopies = size_t(1) << 20;
 
@@ -143,7 +143,7 @@ bool MergedDraws::mayDrawAgain(const Parted &parted) const {
   const std::set<int> way = findWay(parted.value);
   for (auto [i, lost] : enumerate(parted.lost))
     for (auto [reader, operand] : lost.second)
-      if (!names.mayRunAgain(graph, way, i + 1, reader))
+      if (!names.mayRunAgain(way, i + 1, reader))
         return false;
   return true;
 }
@@ -218,7 +218,8 @@ Recovered MergedDraws::run() {
   std::vector<Parted> all = findParted();
   std::vector<std::set<int>> ways;
   llvm::erase_if(all, [&](const Parted &parted) { return !random.count(producers[parted.value]); });
-  llvm::erase_if(all, [&](const Parted &parted) { return !mayDrawAgain(parted); });
+  if (all.size() <= mostAsked)
+    llvm::erase_if(all, [&](const Parted &parted) { return !mayDrawAgain(parted); });
   if (all.size() > mostParted) {
     for (const Parted &parted : all)
       result.unknown.push_back(parted.lost.front().first);

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
+
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
@@ -22,9 +24,12 @@ ProgramNames::ProgramNames(const GraphProto &graph, const Signature &signature) 
     if (!isFloatType(tensor.data_type()))
       integers.insert(tensor.name());
   }
+  StringMap<std::map<unsigned, int>> byKind;
   for (auto [i, node] : llvm::enumerate(graph.node())) {
-    if (StringRef result = findProgramResult(node); !result.empty())
-      results[operationName(result)].try_emplace(operationNumber(result), int(i));
+    StringRef result = findProgramResult(node);
+    if (!result.empty())
+      byKind[operationName(result)].try_emplace(operationNumber(result), int(i));
+    resultOf.push_back(isRewritten(node) ? "" : result.str());
     for (const std::string &output : node.output()) {
       known.insert(output);
       if (node.op_type() == "Constant")
@@ -32,6 +37,14 @@ ProgramNames::ProgramNames(const GraphProto &graph, const Signature &signature) 
     }
     for (const std::string &operand : findProgramOperands(node))
       mentioned.insert(operand);
+  }
+  for (const auto &kind : byKind) {
+    Results &found = results[kind.first()];
+    for (auto [number, node] : kind.second) {
+      found.isInOrder &= found.nodes.empty() || found.nodes.back() < node;
+      found.numbers.push_back(number);
+      found.nodes.push_back(node);
+    }
   }
   countReaders(graph);
 }
@@ -77,22 +90,20 @@ std::optional<size_t> ProgramNames::countLostResults(StringRef kind, int reader)
   const auto at = results.find(kind);
   if (at == results.end())
     return std::nullopt;
-  const std::map<unsigned, int> &numbers = at->second;
+  const auto &[numbers, nodes, isInOrder] = at->second;
   // Up to the last one before the reader, and on to the next one, which comes after it.
-  size_t present = 0;
-  for (auto [i, entry] : llvm::enumerate(numbers))
-    if (entry.second < reader)
-      present = i + 1;
-  auto next = std::next(numbers.begin(), int64_t(present));
-  if (next == numbers.end())
+  auto isBefore = [&](int node) { return node < reader; };
+  const size_t present = isInOrder ? size_t(llvm::partition_point(nodes, isBefore) - nodes.begin())
+                                   : size_t(nodes.rend() - std::find_if(nodes.rbegin(), nodes.rend(), isBefore));
+  if (present == numbers.size())
     return std::nullopt;
-  return next->first - present;
+  return numbers[present] - present;
 }
 
-bool ProgramNames::mayRunAgain(const GraphProto &graph, const std::set<int> &nodes, size_t times, int reader) const {
+bool ProgramNames::mayRunAgain(const std::set<int> &nodes, size_t times, int reader) const {
   StringMap<StringSet<>> kinds;
   for (int index : nodes)
-    if (StringRef result = findProgramResult(graph.node(index)); !result.empty() && !isRewritten(graph.node(index)))
+    if (StringRef result = resultOf[size_t(index)]; !result.empty())
       kinds[operationName(result)].insert(result);
   return all_of(kinds, [&](const auto &kind) {
     std::optional<size_t> lost = countLostResults(kind.first(), reader);

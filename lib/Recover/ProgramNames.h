@@ -5,7 +5,6 @@
 
 #include "lowtide/Recover/Evidence.h"
 
-#include <map>
 #include <set>
 
 namespace lowtide {
@@ -26,7 +25,7 @@ public:
   std::optional<int64_t> countLostReaders(llvm::StringRef value) const;
   /// Whether the program may have run `nodes` as often again before the operation of node `reader`: it numbers the
   /// results of each kind of operation in their order, and those that are missing before the reader's are enough.
-  bool mayRunAgain(const ::onnx::GraphProto &graph, const std::set<int> &nodes, size_t times, int reader) const;
+  bool mayRunAgain(const std::set<int> &nodes, size_t times, int reader) const;
   /// Whether some node's operation reads the parameter.
   bool isMentioned(const SignatureEntry &entry) const { return mentioned.contains(entry.placeholder); }
 
@@ -41,8 +40,16 @@ private:
   void countReaders(const ::onnx::GraphProto &graph);
   std::optional<size_t> countLostResults(llvm::StringRef kind, int reader) const;
 
-  /// By a result's name without its number: the numbers, each with its first node.
-  llvm::StringMap<std::map<unsigned, int>> results;
+  /// Results of one kind: the numbers, in order, and the first node of each.
+  struct Results {
+    std::vector<unsigned> numbers;
+    std::vector<int> nodes;
+    bool isInOrder = true;
+  };
+  /// By a result's name without its number.
+  llvm::StringMap<Results> results;
+  /// What the program calls the result of each node's operation; empty: not known, or a rewriter made the node.
+  std::vector<std::string> resultOf;
 
   const Signature &signature;
   llvm::StringSet<> known, integers, mentioned;

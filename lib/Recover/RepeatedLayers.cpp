@@ -110,7 +110,7 @@ bool RepeatedLayers::isMadeByLayer(int reader, StringRef value) const {
     const NodeProto &node = graph.node(index);
     // An operation of which no result is gone ran once.
     if (!seen.insert(index).second || isDetach(node) || isWithoutGradient(node) ||
-        !names.mayRunAgain(graph, {index}, 1, reader))
+        !names.mayRunAgain({index}, 1, reader))
       continue;
     if (isLayerFor(graph.node(reader), node))
       return true;

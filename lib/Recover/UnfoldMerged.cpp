@@ -423,7 +423,7 @@ bool MergedNodes::findCuts(const Merger &merger, std::vector<Cut> &cuts, std::se
   return !cuts.empty() && none_of(cuts, [&](const Cut &cut) { return nodes.count(cut.node); }) &&
          none_of(nodes, readsOther) && all_of(cuts, [&](const Cut &cut) {
            // Otherwise the program computed the last value twice, of the same ones.
-           return names.mayRunAgain(proto, nodes, &cut == &cuts.back() ? merger.numInstances : 1, cut.node);
+           return names.mayRunAgain(nodes, &cut == &cuts.back() ? merger.numInstances : 1, cut.node);
          });
 }
 

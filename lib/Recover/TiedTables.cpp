@@ -28,5 +28,17 @@ InitializerInfo *lowtide::findTiedTable(const Signature &signature, const Signat
         return nullptr;
       found = &info;
     }
+  if (found || name != "shared")
+    return found;
+  // An encoder of its own has one name for it.
+  for (InitializerInfo &info : infos) {
+    if (info.role != InitializerRole::Parameter || !StringRef(info.name).starts_with(moduleOf(module)) ||
+        !StringRef(info.name).ends_with(".embed_tokens.weight") || info.uses.empty() ||
+        !llvm::all_of(info.uses, [](const InitializerUse &use) { return use.node->op_type() == "Gather"; }))
+      continue;
+    if (found)
+      return nullptr;
+    found = &info;
+  }
   return found;
 }

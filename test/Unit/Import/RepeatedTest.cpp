@@ -311,6 +311,26 @@ TEST(Repeated, ATableThatNothingCallsIsTied) {
   }
 }
 
+TEST(Repeated, ATableOfAnEncoderAloneIsTied) {
+  // T5's encoder without its decoder; another table with a name of its own may be the one, too.
+  for (std::string second : {"out.weight", "side.embed_tokens.weight"}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[2] t) => (float[2,2] y)
+        <float[2,2] "encoder.embed_tokens.weight" = {1, 2, 3, 4}, float[2,2] second = {5, 6, 7, 8}> {
+        a = Gather("encoder.embed_tokens.weight", t)
+        b = Gather(second, t)
+        y = Add(a, b)
+      })");
+    renameValue(model, "second", second);
+    setSignature(model, {"shared.weight", "encoder.embed_tokens.weight", second});
+    setOrigin(model, 0, "encoder.embed_tokens", "%p_encoder_embed_tokens_weight, %t");
+    setOrigin(model, 1, second.substr(0, second.rfind('.')), "%p_" + second + ", %t");
+    Classified result = classify(model);
+    EXPECT_EQ(result.find("shared.weight") != nullptr, second == "out.weight") << result.messages;
+  }
+}
+
 TEST(Repeated, TwoLookupsOfOneTableAreOneOperation) {
   // An encoder and a decoder look the same tokens up, and the exporter merged the two: no second table began equal. Of
   // one number everywhere, one may have.

@@ -8,7 +8,7 @@ from devkit.zoo_models import Case
 from devkit.zoo_models.transformers_makers import BART, CLASSES, VOCABULARY, audio, case, logits_of_waves, make, waves
 
 CONFORMER = dict(position_embeddings_type="relative", conv_depthwise_kernel_size=3, conformer_conv_dropout=0.0, num_adapter_layers=1)
-MOMENTS = dict(prediction_length=4, context_length=8, input_size=1, lags_sequence=[1, 2], num_time_features=1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layerdrop=0.0, decoder_layerdrop=0.0)
+MOMENTS = dict(distribution_output="normal", prediction_length=4, context_length=8, input_size=1, lags_sequence=[1, 2], num_time_features=1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layerdrop=0.0, decoder_layerdrop=0.0)
 PATCHES = dict(num_input_channels=2, context_length=16, patch_length=4, patch_stride=4, d_model=16, num_attention_heads=2, ffn_dim=24)
 
 
@@ -126,7 +126,7 @@ CASES = [
     wave_to_wave("mimi", "MimiModel", "MimiConfig", dict(num_filters=4, hidden_size=16, upsampling_ratios=[2, 2], codebook_size=8, codebook_dim=8, vector_quantization_hidden_dimension=8, num_quantizers=2, num_semantic_quantizers=1, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8, intermediate_size=24, frame_rate=3000, upsample_groups=16, sliding_window=8)),
     # Series of numbers.
     forecaster("patchtst", "PatchTSTForPrediction", "PatchTSTConfig", dict(PATCHES, num_hidden_layers=1, prediction_length=4, loss="mse", scaling=None), series, loss_of_series),
-    forecaster("patchtst-scaled", "PatchTSTForPrediction", "PatchTSTConfig", dict(PATCHES, num_hidden_layers=1, prediction_length=4, loss="nll", distribution_output="student_t", scaling="std", norm_type="layernorm", pre_norm=False, use_cls_token=True), series, loss_of_series),
+    forecaster("patchtst-scaled", "PatchTSTForPrediction", "PatchTSTConfig", dict(PATCHES, num_hidden_layers=1, prediction_length=4, loss="nll", distribution_output="normal", scaling="std", norm_type="layernorm", pre_norm=False, use_cls_token=True), series, loss_of_series),
     case("patchtst-classes", "series", "PatchTSTForClassification", "PatchTSTConfig", dict(PATCHES, num_hidden_layers=1, num_targets=CLASSES, use_cls_token=True), series_classes, lambda m, p: m(past_values=p).prediction_logits),
     forecaster("patchtsmixer", "PatchTSMixerForPrediction", "PatchTSMixerConfig", dict(PATCHES, num_layers=1, prediction_length=4, expansion_factor=2, mode="mix_channel", gated_attn=True, loss="mse"), series, loss_of_series),
     forecaster("patchtsmixer-batch", "PatchTSMixerForPrediction", "PatchTSMixerConfig", dict(PATCHES, num_layers=1, prediction_length=4, norm_mlp="BatchNorm", self_attn=True, self_attn_heads=2, loss="nll", distribution_output="normal"), series, loss_of_series),

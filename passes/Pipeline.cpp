@@ -171,7 +171,8 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addNestedPass<func::FuncOp>(createTrainInlineSaved(options));
   passes.addPass(createTrainOrder(options));
   if (!options.deviceBudget.empty())
-    passes.addPass(createTrainRematerialize(takeFlags<TrainRematerializeOptions>(options), options.solved));
+    passes.addPass(
+        createTrainRematerialize(takeFlags<TrainRematerializeOptions>(options), options.solved, options.isRefusalRead));
   passes.addPass(createProfileMemory(options));
 }
 

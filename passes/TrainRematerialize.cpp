@@ -43,8 +43,9 @@ namespace {
 class TrainRematerialize : public StepPass<lowtide::impl::TrainRematerializeBase<TrainRematerialize>> {
 public:
   using StepPass::StepPass;
-  TrainRematerialize(const TrainRematerializeOptions &options, std::shared_ptr<solve::SolvedSteps> solved)
-      : StepPass(options), solved(std::move(solved)) {}
+  TrainRematerialize(const TrainRematerializeOptions &options, std::shared_ptr<solve::SolvedSteps> solved,
+                     bool isRefusalRead)
+      : StepPass(options), solved(std::move(solved)), isRefusalRead(isRefusalRead) {}
 
   void getDependentDialects(DialectRegistry &registry) const override {
     codegen::KernelModule::registerDialects(registry);
@@ -136,6 +137,8 @@ private:
   void shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes);
 
   std::shared_ptr<solve::SolvedSteps> solved;
+  /// The figures of a refusal, and its words.
+  bool isRefusalRead = true;
   /// Of the plans that were made last, all entries together.
   struct Totals {
     double seconds = 0;
@@ -178,8 +181,9 @@ std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps(StringRef withoutMe
 }
 
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
-                                                        std::shared_ptr<solve::SolvedSteps> solved) {
-  return std::make_unique<TrainRematerialize>(options, std::move(solved));
+                                                        std::shared_ptr<solve::SolvedSteps> solved,
+                                                        bool isRefusalRead) {
+  return std::make_unique<TrainRematerialize>(options, std::move(solved), isRefusalRead);
 }
 
 LogicalResult TrainRematerialize::fitTo(const ByteSize &asked) {
@@ -475,6 +479,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     room.bytes -= bound;
     costs.memories.push_back(room.memory);
   }
+  // Where no trial is known, those that fail are compared by what they lack.
+  const bool wantsFigures = isTrial ? secondsToBeat == INFINITY : isRefusalRead;
   uint64_t largest = 0, snapshotBytes = 0;
   std::vector<PosedEntry> entries;
   std::vector<MemoryProfile> unfitted;
@@ -483,6 +489,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (failed(problem))
       return failure();
     entries.push_back({step, std::move(*problem), nullptr});
+    // Known before anything is searched; a part of what the step takes is not, and what waits elsewhere is not counted.
+    if (!wantsFigures && rooms.empty() && budget.fraction < 0 &&
+        statics.sum() + solve::findLowerBound(entries.back().problem.getGraph()).bytes > budget.bytes)
+      return step.emitError("cannot fit ") << formatBytes(budget.bytes);
   }
   double leastSeconds = 0;
   for (PosedEntry &entry : entries) {
@@ -520,9 +530,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   for (const OffloadRoom &room : rooms)
     getOperation()->setAttr(OffloadRoom::getBudgetAttrName(room.memory.space),
                             builder.getI64IntegerAttr(int64_t(room.bytes)));
-  const bool isRefusalRead = secondsToBeat == INFINITY;
-  if (bytes < statics.sum() && !isRefusalRead)
-    return failure();
+  if (bytes < statics.sum() && !wantsFigures)
+    return getOperation().emitError("cannot fit ") << formatBytes(bytes);
   if (bytes < statics.sum()) {
     if (!rooms.empty())
       shareStaging(entries, 0);
@@ -546,8 +555,16 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
       refused.push_back(&entry);
     }
   }
-  if (!refused.empty() && !isRefusalRead)
-    return failure();
+  if (!refused.empty() && !wantsFigures) {
+    // Who asks for other batches goes by what is known without packing, and without another memory.
+    RefusedBudget lacks{bytes};
+    for (PosedEntry *entry : refused)
+      lacks.smallestBytes =
+          std::max(lacks.smallestBytes, statics.sum() + entry->solved->front.getSmallest().timeline.peakBytes);
+    if (rooms.empty())
+      setRefusedBudget(getOperation(), lacks);
+    return refused.front()->step.emitError("cannot fit ") << formatBytes(bytes);
+  }
   if (!refused.empty()) {
     EntryStaging::setSmallest(entries);
     // What helps the entry that needs the most helps all.

@@ -37,6 +37,7 @@ struct FitStageOptions : OptionValues {
   unsigned loopBlocks = 0; ///< shares of the parameters by which loops over parts are cut into blocks; 0: they are not
   /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
   std::shared_ptr<solve::SolvedSteps> solved = nullptr;
+  bool isRefusalRead = true; ///< a refusal says what is lacking; else a step whose bound refuses it is not searched
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.

@@ -136,8 +136,14 @@ private:
   StoredBytes countStored();
   /// All stages up to number `last`, which is not after `fitted`.
   Failure lowerTo(int last, const std::string &budget);
+  /// Which forms of a step a budget is asked of.
+  enum class FormsAsked {
+    ForPlan,    ///< all: the fastest stays, or the refusal of the one that needs the least
+    ForSeconds, ///< all, but a failure says nothing of what is lacking
+    ForFirst,   ///< up to the first that fits
+  };
   /// train → fitted, in the best form under the stage's budget.
-  Failure fitSteps(FitStageOptions stage);
+  Failure fitSteps(FitStageOptions stage, FormsAsked asked = FormsAsked::ForPlan);
   /// Chunk counts of loss heads that are worth a plan next to their rule's, the finest first; none where tiles allow no
   /// more chunks than the rule makes, or where the options name a count.
   std::vector<StepForm> listFurtherParts(FitStageOptions stage);
@@ -158,12 +164,13 @@ private:
   };
   /// What a variation needs before anything is planned.
   struct Needs {
-    uint64_t wholeBytes = 0; ///< alive at once at most, without recomputation
-    uint64_t leastBytes = 0; ///< no plan is below
-    uint64_t trainBytes = 0; ///< of `wholeBytes`, what is left with @train alone; 0: there is none
-    std::string largest;     ///< the entry that needs `wholeBytes`
-    double seconds = 0;      ///< of @train, as the cost model estimates it
-    bool isLowered = false;  ///< it was compiled this far
+    uint64_t wholeBytes = 0;  ///< alive at once at most, without recomputation
+    uint64_t leastBytes = 0;  ///< no plan of the forms that were asked is below
+    uint64_t trainBytes = 0;  ///< of `wholeBytes`, what is left with @train alone; 0: there is none
+    std::string largest;      ///< the entry that needs `wholeBytes`
+    uint64_t staticBytes = 0; ///< of `wholeBytes`, what lies there from step to step
+    double seconds = 0;       ///< of @train, as the cost model estimates it
+    bool isLowered = false;   ///< it was compiled this far
   };
   /// Adds the entries of `of` again in another batch, other parts or another precision, as `train_NAME` and
   /// `eval_NAME`.
@@ -172,12 +179,17 @@ private:
   Failure addVariants(const Variation &of);
   /// Imports and lowers a variation to `train`.
   Failure lowerVariation(const Variation &variation);
-  /// `enough`: where the usual form may need no more than so many bytes, no other is looked at.
-  Needs findNeeds(const Variation &variation, uint64_t enough);
+  /// First in the form without a budget; in a further one, which may need less, while `isEnough` says no.
+  Needs findNeeds(const Variation &variation, llvm::function_ref<bool(const Needs &)> isEnough);
   /// What the steps that stand now need in the form of the stage.
   Needs countNeeds(const FitStageOptions &stage);
-  /// Plans the variation within `budget` bytes, all told; its seconds, or nothing where none fits.
-  std::optional<double> planWithin(const Variation &variation, uint64_t budget);
+  /// A plan within a budget.
+  struct Planned {
+    std::optional<double> seconds; ///< nothing: none was found
+    uint64_t smallestBytes = 0;    ///< then about what the smallest takes, where that is known
+  };
+  /// Plans the variation within `budget` bytes, all told.
+  Planned planWithin(const Variation &variation, uint64_t budget, FormsAsked asked);
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
   Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;

@@ -1,10 +1,12 @@
 //===- FitAnswer.cpp - whether a step fits, and what makes it fit -*- C++ -*-===//
 //
 // A fit into a room that is given.
-//  1. What the step needs without recomputation, and what no plan is below: said at once, for nothing is searched.
+//  1. What the step needs without recomputation, and what no plan is below: said at once, for nothing is searched. A
+//     budget may ask for further forms of the step: they are looked at where its own is above the budget, until one is
+//     not.
 //  2. The same of its variations: more micro-batches, 16 bits, both; optimizer state in fewer bits.
 //  3. Where it does not fit as it is, plans within the budget: first of the step itself, then of the variations.
-//  4. The largest batch that fits, by bisection between batches that were measured.
+//  4. The largest batch that fits, by bisection between batches that were tried, and by what they lack.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +15,7 @@
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Solve/Model/Timeline.h"
 #include "lowtide/Support/ByteUnit.h"
@@ -43,7 +46,8 @@ Failure Compilation::lowerVariation(const Variation &variation) {
   return addVariants(variation);
 }
 
-Compilation::Needs Compilation::findNeeds(const Variation &variation, uint64_t enough) {
+Compilation::Needs Compilation::findNeeds(const Variation &variation,
+                                          llvm::function_ref<bool(const Needs &)> isEnough) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.deviceBudget = "";
@@ -51,11 +55,13 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation, uint64_t e
     return {};
   OwningOpRef<ModuleOp> steps = module->clone();
   Needs needs = countNeeds(stage);
-  if (!needs.isLowered || needs.leastBytes <= enough)
+  if (!needs.isLowered || isEnough(needs))
     return needs;
   // A budget may ask for another form, of which fewer bytes are alive.
   module = steps->clone();
   for (const StepForm &form : listFurtherForms(stage)) {
+    if (isEnough(needs))
+      break;
     form.take(stage);
     module = steps->clone();
     if (const Needs other = countNeeds(stage); other.isLowered)
@@ -90,26 +96,30 @@ Compilation::Needs Compilation::countNeeds(const FitStageOptions &stage) {
     if (step.getSymName() == "train" || needs.seconds == 0)
       needs.seconds = timeline->seconds;
   }
-  const uint64_t statics = layout->getStaticBytes().sum();
+  const uint64_t statics = needs.staticBytes = layout->getStaticBytes().sum();
   needs.wholeBytes += statics;
   needs.leastBytes += statics;
   needs.isLowered = true;
   return needs;
 }
 
-std::optional<double> Compilation::planWithin(const Variation &variation, uint64_t budget) {
+Compilation::Planned Compilation::planWithin(const Variation &variation, uint64_t budget, FormsAsked asked) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.deviceBudget = std::to_string(budget);
-  if (lowerVariation(variation) || fitSteps(stage))
-    return std::nullopt;
+  if (lowerVariation(variation))
+    return {};
+  if (fitSteps(stage, asked)) {
+    const std::optional<RefusedBudget> refused = getRefusedBudget(*module);
+    return {std::nullopt, refused ? refused->smallestBytes : 0};
+  }
   auto step = module->lookupSymbol<func::FuncOp>("train");
   if (!step)
     step = *module->getOps<func::FuncOp>().begin();
   // Where values wait in another memory, lanes have their say.
   if (const std::optional<StepEstimate> estimate = StepEstimate::get(step))
-    return estimate->seconds;
-  return CostModel::get(target).getSeconds(step.getBody().front());
+    return {estimate->seconds};
+  return {CostModel::get(target).getSeconds(step.getBody().front())};
 }
 
 /// Batches that are tried at most while the largest is looked for, and how long.
@@ -143,7 +153,8 @@ private:
     uint64_t budget;
 
     /// With a little room, for no arena is packed to the last byte.
-    bool isWhole() const { return needs.isLowered && needs.wholeBytes + needs.wholeBytes / 128 <= budget; }
+    uint64_t getRoomyBytes() const { return needs.wholeBytes + needs.wholeBytes / 128; }
+    bool isWhole() const { return needs.isLowered && getRoomyBytes() <= budget; }
     bool fits() const { return isWhole() || plannedSeconds; }
     double getSeconds() const { return isWhole() ? needs.seconds : plannedSeconds.value_or(0); }
   };
@@ -154,16 +165,26 @@ private:
   }
   std::string describe(const Compilation::Variation &variation) const;
   std::string flagsOf(const Way &way) const;
-  /// `enough`: no form of fewer bytes than these is looked for.
-  Way measure(Compilation::Variation variation, uint64_t enough = 0);
+  /// The forms of a step in which it is measured, after the one that it has without a budget.
+  enum class Further {
+    None,     ///< whether it fits as it is
+    Deciding, ///< until one may fit: whether a plan may
+    All,      ///< what no plan is below
+  };
+  Way measure(Compilation::Variation variation, Further further = Further::Deciding);
   void plan(Way &way);
   /// How far the numbers of a step are from those of the step that was asked for; 0: they are the same.
   int rank(const Way &way) const;
   const Way *findCheapest() const;
   /// A plan within the budget could be the cheapest way: recomputation only adds time.
   bool mayBeCheapest(const Way &way) const;
-  /// The largest batch of which `fits` is true, from `known`, which fits, up; 0: none from 1 on.
-  int64_t findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess);
+  /// A batch that was tried.
+  struct Trial {
+    bool fits;
+    uint64_t bytes; ///< what it takes, about; 0: not known
+  };
+  /// The largest batch that fits; 0: none from 1 on. `known` does where it is not 0, and the answer may be `guess`.
+  int64_t findLargest(llvm::function_ref<Trial(int64_t)> attempt, int64_t known, int64_t guess);
   void findLargestBatches();
   double percentOf(const Way &way) const {
     const double whole = ways.front().needs.seconds;
@@ -223,9 +244,14 @@ std::string FitAnswer::flagsOf(const Way &way) const {
   return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
 }
 
-FitAnswer::Way FitAnswer::measure(Compilation::Variation variation, uint64_t enough) {
+FitAnswer::Way FitAnswer::measure(Compilation::Variation variation, Further further) {
   say("measuring " + describe(variation));
-  Compilation::Needs needs = compilation.findNeeds(variation, enough);
+  Compilation::Needs needs = compilation.findNeeds(variation, [&](const Compilation::Needs &needs) {
+    // A part is of what the step itself needs, which is measured first.
+    const uint64_t room = ways.empty() ? size.resolve(needs.wholeBytes) : budget;
+    // Where values may wait elsewhere, no bound of the device's memory alone decides.
+    return further == Further::None || (further == Further::Deciding && (hasOther() || needs.leastBytes <= room));
+  });
   return {std::move(variation), needs, false, std::nullopt, budget};
 }
 
@@ -237,7 +263,7 @@ void FitAnswer::plan(Way &way) {
   if (way.needs.leastBytes > budget && !hasOther())
     return;
   say("planning " + describe(way.variation) + " within " + formatBytes(budget));
-  way.plannedSeconds = compilation.planWithin(way.variation, budget);
+  way.plannedSeconds = compilation.planWithin(way.variation, budget, Compilation::FormsAsked::ForSeconds).seconds;
 }
 
 int FitAnswer::rank(const Way &way) const {
@@ -264,21 +290,34 @@ bool FitAnswer::mayBeCheapest(const Way &way) const {
   return !best || std::pair(rank(way), way.needs.seconds) < std::pair(rank(*best), best->getSeconds());
 }
 
-int64_t FitAnswer::findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess) {
+int64_t FitAnswer::findLargest(llvm::function_ref<Trial(int64_t)> attempt, int64_t known, int64_t guess) {
   const int64_t parts = compilation.options.microBatches;
   auto count = [&](int64_t units) { return units * parts; };
-  int64_t low = 0, high = 0; // in parts of one sample: low fits, high does not (0: not known)
-  unsigned trials = 0;
-  int64_t next = std::max<int64_t>(1, guess / parts);
-  while (trials < maxTrials && hasTime() && (high == 0 || high - low > std::max<int64_t>(1, low / 64))) {
-    ++trials;
-    if (fits(count(next)))
-      low = next;
-    else
-      high = next;
-    next = high == 0 ? low * 2 : low == 0 ? std::max<int64_t>(1, high / 2) : low + (high - low) / 2;
+  const uint64_t statics = ways.front().needs.staticBytes;
+  int64_t low = known / parts, high = 0; // in parts of one sample: low fits, high does not (0: not known)
+  auto getStep = [&] { return std::max<int64_t>(1, low / 64); };
+  int64_t next = guess / parts;
+  bool isGuess = next > low, mayGuess = true;
+  if (!isGuess)
+    next = std::max<int64_t>(1, low * 2);
+  for (unsigned trials = 0; trials < maxTrials && hasTime() && (high == 0 || high - low > getStep()); ++trials) {
+    const Trial trial = attempt(count(next));
+    (trial.fits ? low : high) = next;
     if (high == 1)
       return 0;
+    const bool wasGuess = std::exchange(isGuess, false);
+    if (wasGuess) {
+      // A good one: only the next batch up does not fit, or the next one down does.
+      next = trial.fits ? low + getStep() : high - getStep();
+    } else if (!trial.fits && budget > statics && trial.bytes > budget && std::exchange(mayGuess, false)) {
+      // What is alive for a while grows with the batch. A second guess would be no better.
+      isGuess = true;
+      next = int64_t(double(next) * double(budget - statics) / double(trial.bytes - statics));
+    } else {
+      next = high == 0 ? low * 2 : low + (high - low) / 2;
+    }
+    if (high)
+      next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
   }
   isCut |= high == 0 || high - low > 1;
   return count(low);
@@ -293,7 +332,7 @@ void FitAnswer::findLargestBatches() {
                 other = batch > parts ? batch / 2 / parts * parts : batch + parts;
   if (other < 1)
     return;
-  const Way point = measure({{"", other, parts}});
+  const Way point = measure({{"", other, parts}}, Further::None);
   isSymbolic = point.needs.isLowered; // a batch that the exporter fixed is no other
   if (!isSymbolic)
     return;
@@ -301,18 +340,24 @@ void FitAnswer::findLargestBatches() {
       std::max(1.0, (double(given.needs.wholeBytes) - double(point.needs.wholeBytes)) / double(batch - other));
   const int64_t guess =
       std::max<int64_t>(1, batch + int64_t((double(budget) - double(given.needs.wholeBytes)) / slope));
-  largestWhole = findLargest([&](int64_t size) { return measure({{"", size, parts}}, budget).isWhole(); }, guess);
-  largestPlanned = findLargest(
-      [&](int64_t size) {
-        if (size <= *largestWhole)
-          return true;
-        Way way = measure({{"", size, parts}}, budget);
-        plan(way);
-        return way.fits();
+  largestWhole = findLargest(
+      [&](int64_t size) -> Trial {
+        const Way way = measure({{"", size, parts}}, Further::None);
+        return {way.isWhole(), way.getRoomyBytes()};
       },
-      std::max(*largestWhole, *largestWhole + *largestWhole / 2));
+      given.isWhole() ? batch : 0, guess);
+  // A plan of any form is enough here: how fast it is is not asked.
+  largestPlanned = findLargest(
+      [&](int64_t size) -> Trial {
+        const Compilation::Variation variation{{"", size, parts}};
+        say("planning " + describe(variation) + " within " + formatBytes(budget));
+        const Compilation::Planned planned =
+            compilation.planWithin(variation, budget, Compilation::FormsAsked::ForFirst);
+        return {planned.seconds.has_value(), planned.smallestBytes};
+      },
+      std::max(*largestWhole, given.fits() ? batch : 0), /*guess=*/0);
   if (!*largestPlanned)
-    smallestBytes = measure({{"", parts, parts}}).needs.leastBytes;
+    smallestBytes = measure({{"", parts, parts}}, Further::All).needs.leastBytes;
 }
 
 void FitAnswer::find() {
@@ -320,7 +365,9 @@ void FitAnswer::find() {
   ways.push_back(measure({{"", 0, parts}}));
   const Compilation::Needs first = ways.front().needs;
   ways.front().budget = budget = size.resolve(first.wholeBytes);
-  say("first answer: " + formatBytes(first.wholeBytes) + " without recomputation, no plan is below " +
+  say("first answer: " + formatBytes(first.wholeBytes) + " without recomputation, " +
+          (first.leastBytes > budget && !hasOther() ? "no plan is below "
+                                                    : "with it no plan of these kernels is below ") +
           formatBytes(first.leastBytes) + "; there are " + formatBytes(budget),
       /*isNews=*/true);
   if (!compilation.file || compilation.holdsStep)
@@ -382,9 +429,8 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
                                                : "not planned")
        << (variation.moments.empty() ? "" : ", --moments=" + variation.moments) << "\n";
   }
-  os << "\nneeds: alive at once without recomputation; at least: whatever is recomputed; time: estimated, over the "
-        "step "
-        "as it is\n";
+  os << "\nneeds: alive at once without recomputation; at least: whatever is recomputed, in other forms of the step "
+        "only where its own cannot fit; time: estimated, over the step as it is\n";
   const Compilation::Needs &first = ways.front().needs;
   if (!ways.front().isWhole() && first.trainBytes && first.trainBytes < first.wholeBytes)
     os << "@" << first.largest << " needs the most, often for outputs of the file: " << unit.text(first.trainBytes)

@@ -171,7 +171,10 @@ Failure Compilation::runFitStage(const FitStageOptions &stage) {
   return run("fitted", [&](OpPassManager &passes) { buildFitStage(passes, stage); }, FailureKind::Internal);
 }
 
-Failure Compilation::fitSteps(FitStageOptions stage) {
+Failure Compilation::fitSteps(FitStageOptions stage, FormsAsked asked) {
+  // Of what only has an answer, no refusal is read.
+  const bool wantsRefusal = asked == FormsAsked::ForPlan;
+  stage.isRefusalRead = wantsRefusal;
   const std::vector<StepForm> further = stage.deviceBudget.empty() ? std::vector<StepForm>() : listFurtherForms(stage);
   if (further.empty())
     return runFitStage(stage);
@@ -204,12 +207,16 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   FitStageOptions bestStage = stage;
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
   const std::optional<RefusedBudget> refused = getRefusedBudget(*best.module);
-  if ((budget && !best.failure) || refused) {
+  const bool isDone = asked == FormsAsked::ForFirst && !best.failure;
+  if (((budget && !best.failure) || refused || !wantsRefusal) && !isDone) {
     // A part of what the step takes is a part of what it takes by the rule.
-    stage.deviceBudget = std::to_string(refused ? refused->budgetBytes : uint64_t(budget.getInt()));
+    if (refused || budget)
+      stage.deviceBudget = std::to_string(refused ? refused->budgetBytes : uint64_t(budget.getInt()));
     const CostModel costs = CostModel::get(target);
     for (const StepForm &form : further) {
       form.take(stage);
+      // What another form lacks is read where none fits.
+      stage.isRefusalRead = wantsRefusal && best.failure;
       // The one form that computes more in any case: no search where that alone takes too long.
       if (form.loopBlocks != givenBlocks && !best.failure &&
           isSlower(given.get(), stage, estimateSeconds(*best.module, costs)))
@@ -226,10 +233,13 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
         best = std::move(other);
         bestStage = stage;
       }
+      if (asked == FormsAsked::ForFirst && !best.failure)
+        break;
     }
   }
   if (wantsFlips && !best.failure) {
     bestStage.flips = true;
+    bestStage.isRefusalRead = true;
     best = attempt(std::move(given), bestStage);
   }
   module = std::move(best.module);

@@ -258,6 +258,7 @@ private:
     for (uint32_t read : listSources(value))
       if (settled[read] == now) {
         settled[read] = never;
+        candidates.forget(read);
         if (!nodes[read].isResident)
           unsettle(read);
       }
@@ -432,7 +433,10 @@ private:
       return {};
     const uint32_t when = need(value);
     const double distance = when == never ? 1u << 30 : when - now + 1;
-    return {getPrice(value) < 1e29, weighed[value] / power(distance, policy.distance), implied.at(value)};
+    // What is settled is needed just now until it is not, of which its block hears then: while a long chain is made
+    // again, many values are, and asking them at each eviction would take time that grows with its square.
+    const uint32_t until = settled[value] == now ? now + 1 : implied.at(value);
+    return {getPrice(value) < 1e29, weighed[value] / power(distance, policy.distance), until};
   }
 
   bool makeRoom(uint64_t bytes) {

@@ -73,25 +73,42 @@ public:
     findUpdates(step);
   }
 
-  /// Whether `kernel`, which stands at its place, may wait until instruction `end`; if so, it does from now on.
-  bool canWait(nn::KernelOp kernel, unsigned from, unsigned end, double share) {
-    // What it makes later does not exist meanwhile; what it reads is kept.
-    std::vector<int64_t> added(end - from, 0);
+  /// What decides how long a kernel that stands at its place may wait. All that wait are asked for each kernel that may
+  /// join them: what each reads and makes is looked up once.
+  struct Waiting {
+    /// The first instruction that reads what it makes, or overwrites what it reads: it may not wait until then.
+    unsigned last = UINT_MAX;
+    /// Of what it makes.
+    int64_t madeBytes = 0;
+    /// What it reads: the last use, and bytes.
+    SmallVector<std::pair<unsigned, int64_t>, 4> kept = {};
+  };
+  Waiting getWaiting(nn::KernelOp kernel) const {
+    Waiting waiting;
     for (Value result : kernel->getResults()) {
-      if (auto use = firstUse.find(result); use != firstUse.end() && use->second <= end)
-        return false;
+      if (auto use = firstUse.find(result); use != firstUse.end())
+        waiting.last = std::min(waiting.last, use->second);
       if (isTransient(result))
-        for (int64_t &bytes : added)
-          bytes -= int64_t(getTensorBytes(result.getType()).value_or(0));
+        waiting.madeBytes += int64_t(getTensorBytes(result.getType()).value_or(0));
     }
     for (Value root : distinctRoots(kernel)) {
-      if (auto update = updatedAt.find(root);
-          update != updatedAt.end() && update->second > at(kernel) && update->second <= end)
-        return false;
+      if (auto update = updatedAt.find(root); update != updatedAt.end() && update->second > at(kernel))
+        waiting.last = std::min(waiting.last, update->second);
       if (isTransient(root))
-        for (unsigned i = std::max(from, lastUse.lookup(root)) + 1; i <= end; ++i)
-          added[i - from - 1] += int64_t(getTensorBytes(root.getType()).value_or(0));
+        waiting.kept.push_back({lastUse.lookup(root), int64_t(getTensorBytes(root.getType()).value_or(0))});
     }
+    return waiting;
+  }
+
+  /// Whether it may wait from instruction `from` until `end`; if so, it does from now on.
+  bool canWait(const Waiting &waiting, unsigned from, unsigned end, double share) {
+    if (waiting.last <= end)
+      return false;
+    // What it makes later does not exist meanwhile; what it reads is kept.
+    added.assign(end - from, -waiting.madeBytes);
+    for (auto [last, bytes] : waiting.kept)
+      for (unsigned i = std::max(from, last) + 1; i <= end; ++i)
+        added[i - from - 1] += bytes;
     for (auto [i, bytes] : llvm::enumerate(added))
       if (bytes > 0 && double(liveBytes[from + 1 + i] + bytes) > double(peakBytes) * share)
         return false;
@@ -173,6 +190,8 @@ private:
   llvm::DenseMap<Value, unsigned> firstUse, lastUse, updatedAt;
   std::vector<int64_t> liveBytes;
   uint64_t peakBytes = 0;
+  /// Scratch of `canWait`.
+  std::vector<int64_t> added;
 };
 
 } // namespace
@@ -199,6 +218,7 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
   SmallVector<Group> batches;
   for (const Group &kernels : candidates) {
     Group open, after;
+    SmallVector<Timeline::Waiting> waiting; // those of `open`
     size_t pointers = 0;
     auto close = [&] {
       if (open.size() + after.size() > 1) {
@@ -209,6 +229,7 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
         batches.push_back(open);
       }
       open.clear();
+      waiting.clear();
       after.clear();
       pointers = 0;
     };
@@ -218,8 +239,8 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
         const unsigned from = timeline.at(open.back()), end = timeline.at(kernel);
         const bool fits = pointers + own <= kMaxPointers;
         bool all = fits && after.empty();
-        for (size_t i = 0; i < open.size() && all; ++i)
-          all = timeline.canWait(open[i], from, end, share);
+        for (size_t i = 0; i < waiting.size() && all; ++i)
+          all = timeline.canWait(waiting[i], from, end, share);
         if (!all && fits && comeUp && timeline.canComeUp(kernel, open.back(), share)) {
           after.push_back(kernel);
           pointers += own;
@@ -229,6 +250,7 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
           close();
       }
       open.push_back(kernel);
+      waiting.push_back(timeline.getWaiting(kernel));
       pointers += own;
     }
     close();

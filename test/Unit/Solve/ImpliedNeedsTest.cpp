@@ -120,3 +120,24 @@ TEST(ImpliedNeeds, TellAChainThatGrowsAtOnce) {
   EXPECT_EQ(step.implied.at(count / 2 - 1), 2 * count + 1);
   EXPECT_EQ(step.implied.at(count / 2 + 1), count + 1);
 }
+
+TEST(ImpliedNeeds, CutAChainThatIsToldFromFurtherDown) {
+  constexpr uint32_t count = 1000, cuts = 100;
+  Step step(count);
+  for (uint32_t value = 1; value < count; ++value) {
+    step.sources[value] = {value - 1};
+    step.isThere[value] = false;
+  }
+  step.tell(count - 1, /*now=*/0, /*when=*/5000);
+  ASSERT_EQ(step.asked, count - 1);
+  // Others that are made from one of them go, each needed sooner than the one before: what is above keeps its need.
+  for (uint32_t cut = 1; cut <= cuts; ++cut)
+    EXPECT_EQ(step.tell(count - 1 - cut, 0, 5000 - cut), std::set<uint32_t>({0}));
+  for (uint32_t value = 0; value < count; ++value)
+    EXPECT_EQ(step.implied.at(value), 5000 - std::min(count - 1 - value, cuts)) << value;
+  // And from the top again, sooner than all.
+  EXPECT_EQ(step.tell(count - 1, 0, 100), std::set<uint32_t>({0}));
+  for (uint32_t value = 0; value < count; ++value)
+    EXPECT_EQ(step.implied.at(value), 100u) << value;
+  EXPECT_EQ(step.asked, count - 1);
+}

@@ -125,9 +125,12 @@ static bool isCheapWide(Operation *op) {
 }
 
 /// Adds up, per element, the bytes of what lies in memory for `value`, seen through cheap wide ops. Values of other
-/// sizes, such as those of columns, do not count; where one is repeated along columns, too, there is no end.
-static void countSources(Value value, llvm::SmallDenseSet<Value> &seen, uint64_t &bytes,
+/// sizes, such as those of columns, do not count; where one is repeated along columns, too, there is no end. Stops at
+/// more than `most`: a residual stream is a sum through all of a model.
+static void countSources(Value value, llvm::SmallDenseSet<Value> &seen, uint64_t &bytes, uint64_t most,
                          function_ref<bool(Operation *)> isGenerated) {
+  if (bytes > most)
+    return;
   Operation *maker = value.getDefiningOp();
   if (!seen.insert(value).second || (maker && maker->hasTrait<OpTrait::ConstantLike>()))
     return;
@@ -140,7 +143,7 @@ static void countSources(Value value, llvm::SmallDenseSet<Value> &seen, uint64_t
   }
   if (maker && isGenerated(maker) && isCheapWide(maker)) {
     for (Value operand : maker->getOperands())
-      countSources(operand, seen, bytes, isGenerated);
+      countSources(operand, seen, bytes, most, isGenerated);
     return;
   }
   bytes += llvm::divideCeil(getType(value).getElementTypeBitWidth(), 8);
@@ -157,8 +160,9 @@ static void makeOwnColumns(Operation *reader, unsigned &numOps, function_ref<boo
     if (llvm::any_of(maker->getUsers(), [&](Operation *user) { return user != reader; })) {
       llvm::SmallDenseSet<Value> seen;
       uint64_t sources = 0;
-      countSources(operand.get(), seen, sources, isGenerated);
-      if (sources > llvm::divideCeil(std::max(16u, getType(operand.get()).getElementTypeBitWidth()), 8))
+      const uint64_t most = llvm::divideCeil(std::max(16u, getType(operand.get()).getElementTypeBitWidth()), 8);
+      countSources(operand.get(), seen, sources, most, isGenerated);
+      if (sources > most)
         continue;
       Operation *own = maker->clone();
       reader->getBlock()->getOperations().insert(reader->getIterator(), own);

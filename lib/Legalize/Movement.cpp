@@ -50,6 +50,12 @@ LogicalResult reshape(NodeView &n) {
       known *= d;
     }
   }
+  // Groups of rows that data select, as many in each: a dimension of them comes in between.
+  if (wildcard > 0 && x.rank() && countOf(x.shape().drop_front()) == countOf(ArrayRef(*shape).drop_front(wildcard + 1)))
+    if (Expr groups = n.context.selected.grouped(x, countOf(ArrayRef(*shape).take_front(wildcard)))) {
+      (*shape)[wildcard] = groups.dim(1);
+      return reshapeTo(n, groups, *shape);
+    }
   if (wildcard >= 0) {
     int64_t count = countOf(x.shape());
     if (known == 0 || count % known)
@@ -267,17 +273,22 @@ LogicalResult slice(NodeView &n) {
     if (step < 0 && elements > 1)
       reversed.push_back(d);
   }
-  if (computed) {
-    // The first rows, as many as data select.
-    n.sizes = {size, size};
-    for (auto [d, end, tagged] : llvm::zip(dims, **ends, intsOf(computed->tagged)))
-      if (end != tagged) {
-        if (offset[d] != 0 || size[d] != end)
-          return n.refuse("its end is the number of rows that data select: it must begin at 0, and step by 1");
-        n.sizes->tagged[d] = tagged;
-      }
-  }
   Expr y = nn::slice(x, offset, size, stride);
+  if (computed) {
+    // The first rows, as many as data select: there may be room for more than the operand has.
+    n.sizes = {size, size};
+    for (auto [d, end, tagged] : llvm::zip(dims, **ends, intsOf(computed->tagged))) {
+      if (end == tagged)
+        continue;
+      const bool isShort = size[d] == x.dim(d) && x.dim(d) < end && x.dim(d) > 0 && !n.context.selected.has(x);
+      if (offset[d] != 0 || (size[d] != end && !isShort))
+        return n.refuse("its end is the number of rows that data select: it must begin at 0, and step by 1");
+      if (isShort)
+        y = nn::gather(y, nn::min(positions(y, {end}, 0), double(x.dim(d) - 1)), d);
+      n.sizes->atCapacity[d] = end;
+      n.sizes->tagged[d] = tagged;
+    }
+  }
   n.set(0, reversed.empty() ? y : nn::reverse(y, reversed));
   return success();
 }

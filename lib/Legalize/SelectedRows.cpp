@@ -127,6 +127,20 @@ Expr SelectedRows::narrowed(Expr x, int64_t dim, int64_t extent) {
   return result;
 }
 
+Expr SelectedRows::grouped(Expr x, int64_t groups) {
+  std::optional<Rows> where = find(x);
+  if (!where || !(where->position == BatchPosition{}) || groups < 2 || x.dim(0) < groups)
+    return {};
+  const int64_t capacity = x.dim(0) / groups;
+  const Shape places{groups, capacity};
+  Expr each = x.with(where->selection->count) / double(groups);
+  Expr index = positions(x, places, 0) * nn::broadcastTo(each, places) + positions(x, places, 1);
+  Expr result = nn::gather(x, nn::min(index, double(x.dim(0) - 1)), 0);
+  const Selection &selection = select(nn::less(positions(x, {capacity}, 0), nn::broadcastTo(each, {capacity})));
+  mark(result, selection, {1});
+  return result;
+}
+
 Expr SelectedRows::withZeros(Expr x) {
   std::optional<Rows> where = find(x);
   return where ? masked(x, *where, x.like(0.0)) : x;
@@ -229,7 +243,8 @@ LogicalResult SelectedRows::markStated(NodeView &n) {
     const int64_t dim = int64_t(i) + missing;
     auto selection = llvm::find_if(selections, [&](const auto &s) { return tagged % s->tag == 0; });
     std::optional<Rows> known = find(value);
-    const BatchPosition position = known ? known->position : BatchPosition{dim};
+    const int64_t inner = selection == selections.end() ? 1 : tagged / (*selection)->tag;
+    const BatchPosition position = known ? known->position : BatchPosition{dim, 1, inner};
     if (selection == selections.end() || dim < 0 || shape[dim] != here || position.dim != dim ||
         (known && known->selection != selection->get()) ||
         tagged != (*selection)->tag * position.outer * position.inner)
@@ -237,7 +252,7 @@ LogicalResult SelectedRows::markStated(NodeView &n) {
                       " of its result is computed of the number of rows that data select; "
                       "it may be that number, or where these rows are already");
     if (!known)
-      mark(value, **selection, {dim});
+      mark(value, **selection, position);
   }
   return success();
 }

@@ -101,6 +101,9 @@ CASES = [
     ("select-edges-closed", "dynamo", False, "holds"),
     ("select-experts", "train dynamo", False, "holds"),
     ("select-batch-norm", "train", False, "holds"),
+    ("select-group", "train dynamo", False, "holds"),
+    ("select-filled", "train", False, "holds"),
+    ("select-attending", "train", False, "refused"),
 ]
 SHORT = 4
 

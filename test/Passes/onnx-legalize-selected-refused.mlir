@@ -25,11 +25,11 @@ func.func @model(%x: tensor<2x3x6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onn
 
 // -----
 
-// Divided into groups, they are no dimension.
+// In pairs, they are no dimension.
 
 // CHECK: error: unsupported: 'Reshape' (opset 20): the number of rows depends on data, and it divides the samples among several dimensions
 func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
-  %shape = onnx.constant dense<[2, -1]> : tensor<2xi64>
+  %shape = onnx.constant dense<[-1, 2]> : tensor<2xi64>
   %a = onnx.node "Compress"(%x, %m) {attrs = {axis = 0 : i64}, domain = "", outputs = ["a"], version = 20 : i64} : (tensor<6xf32>, tensor<6xi1>) -> !onnx.value
   %b = onnx.node "Reshape"(%a, %shape) {attrs = {}, domain = "", outputs = ["b"], version = 20 : i64} : (!onnx.value, tensor<2xi64>) -> !onnx.value
   %loss = onnx.node "ReduceSum"(%b) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value

@@ -63,6 +63,9 @@ public:
   /// The first `extent` rows of x along `dim`, of which the program says that there are so many: it puts them next to a
   /// tensor of this size. Null where these are no selected rows, or cannot be so many.
   nn::Expr narrowed(nn::Expr x, int64_t dim, int64_t extent);
+  /// Selected rows, dimension 0 of x, in `groups` of equally many: [groups, rows of one, …]. Null where x has no such
+  /// rows.
+  nn::Expr grouped(nn::Expr x, int64_t groups);
   /// How many elements there are along `dims` of x, a scalar of i64; null where no data decide it.
   nn::Expr countAlong(nn::Expr x, llvm::ArrayRef<int64_t> dims) const;
   /// x with zeros in place of rows that are not there; x itself where all are.

@@ -52,6 +52,19 @@ def joined(m, x, k, y):
     return rows.pow(2).mean() + rows.softmax(0).pow(2).sum() + torch.cat([x, h[k]]).max()
 
 
+def grouped(m, x, k, y):
+    # The same number in each: the weights of some among them, and the last of each.
+    rows = m.a(x)[k].view(3, -1, 8)
+    pooled = torch.softmax(rows[..., :1], 1) * rows
+    return F.cross_entropy(m.h(rows[:, -1, :] + pooled.sum(1) + rows.mean(1)), y)
+
+
+def attending(m, x, k, y):
+    # Rows of a selection next to each other and below each other: two dimensions of one tensor.
+    rows = m.a(x)[k]
+    return F.cross_entropy(m.h(torch.softmax(rows @ rows.T / 3, -1) @ rows), y[k])
+
+
 programs("selections", [
     ("select-labels", PARTS, MASKED, lambda m, x, k, y: F.cross_entropy(m.h(torch.tanh(m.a(x)))[k], y[k])),
     ("select-labels-sum", PARTS, MASKED, lambda m, x, k, y: F.nll_loss(F.log_softmax(m.h(m.a(x)[k]), 1), y[k], reduction="sum")),
@@ -71,6 +84,9 @@ programs("selections", [
     ("select-joined", PARTS, MASKED, all_read(joined)),
     ("select-norm", lambda: PARTS() | dict(n=nn.LayerNorm(8)), MASKED, lambda m, x, k, y: F.binary_cross_entropy_with_logits(m.h(F.gelu(m.n(m.a(x)[k]))), F.one_hot(y[k], 5).to(x.dtype))),
     ("select-flat", PARTS, MASKED, lambda m, x, k, y: (lambda h: (h[torch.where(k)[0], y[k]] * h[k][:, 1]).mean() + h[k][:, :3].reshape(-1).pow(2).mean() + h[k].flatten().std())(m.h(m.a(x)))),
+    ("select-group", PARTS, dict(x=(3, 6, 8), m=lambda: torch.tensor([[1, 0, 1, 1, 0, 0]] * 3)[:, torch.randperm(6)] > 0, y=lambda: labels(5, 3)), grouped),
+    ("select-attending", PARTS, MASKED, attending),
+    ("select-filled", PARTS, MASKED, lambda m, x, k, y: F.cross_entropy(m.h(torch.masked_scatter(x.tanh(), k[:, None], m.a(x)[:, :6].flatten())), y)),
     ("select-batch-norm", lambda: PARTS() | dict(n=nn.BatchNorm1d(8)), MASKED, lambda m, x, k, y: F.cross_entropy(m.h(m.n(m.a(x)[k])), y[k])),
 ])  # fmt: skip
 

@@ -169,12 +169,14 @@ Expr SelectedRows::extents(Expr x, int64_t start, int64_t end) {
     return DenseElementsAttr::get(RankedTensorType::get({end - start}, x.getBuilder().getI64Type()), extents);
   };
   Shape capacity(x.shape().slice(start, end - start)), tagged(capacity);
+  Shape atOne(capacity);
   tagged[at] = selection->tag * others;
+  atOne[at] = others;
   Expr here = nn::constant(x.getBuilder(), x.getLoc(), known(capacity));
   Expr isData = nn::equal(positions(x, here.shape(), 0), double(at));
   Expr count = nn::broadcastTo(x.with(selection->count) * double(others), here.shape());
   Expr result = nn::select(isData, count, here);
-  sizes[result] = {known(capacity), known(tagged)};
+  sizes[result] = {known(capacity), known(tagged), known(atOne)};
   return result;
 }
 
@@ -184,7 +186,7 @@ const Sizes *SelectedRows::findSizes(Value value) const {
 }
 
 bool SelectedRows::followSizes(Operation *op) {
-  SmallVector<Attribute> atCapacity, tagged;
+  SmallVector<Attribute> atCapacity, tagged, atOne;
   bool isSize = false;
   for (Value operand : op->getOperands()) {
     const Sizes *known = findSizes(operand);
@@ -194,14 +196,30 @@ bool SelectedRows::followSizes(Operation *op) {
     isSize |= known != nullptr;
     atCapacity.push_back(known ? known->atCapacity : constant);
     tagged.push_back(known ? known->tagged : constant);
+    atOne.push_back(known ? known->atOne : constant);
   }
   if (!isSize)
     return false;
-  FailureOr<SmallVector<Attribute>> one = nn::foldConstant(op, atCapacity), other = nn::foldConstant(op, tagged);
-  if (failed(one) || failed(other))
+  FailureOr<SmallVector<Attribute>> all = nn::foldConstant(op, atCapacity), tags = nn::foldConstant(op, tagged),
+                                    ones = nn::foldConstant(op, atOne);
+  if (failed(all) || failed(tags) || failed(ones))
     return false;
-  for (auto [result, a, b] : llvm::zip(op->getResults(), *one, *other))
-    sizes[result] = {cast<DenseElementsAttr>(a), cast<DenseElementsAttr>(b)};
+  auto results = llvm::zip(*all, *tags, *ones);
+  // The smaller of a number and five is five with many rows only.
+  auto isTold = [](auto result) {
+    auto [a, b, c] = result;
+    for (auto [x, y, z] : llvm::zip(floatsOf(cast<DenseElementsAttr>(a)), floatsOf(cast<DenseElementsAttr>(b)),
+                                    floatsOf(cast<DenseElementsAttr>(c))))
+      if (x == y && x != z)
+        return false;
+    return true;
+  };
+  if (!llvm::all_of(results, isTold))
+    return false;
+  for (auto [result, values] : llvm::zip(op->getResults(), results)) {
+    auto [a, b, c] = values;
+    sizes[result] = {cast<DenseElementsAttr>(a), cast<DenseElementsAttr>(b), cast<DenseElementsAttr>(c)};
+  }
   return true;
 }
 
@@ -227,7 +245,8 @@ void SelectedRows::noteCount(Operation *op) {
     return isSame(bare(selection->condition), counted, proven);
   });
   if (known != selections.end() && cast<RankedTensorType>(counted.getType()).getElementType().isInteger(1))
-    sizes[sum.getY()] = {DenseElementsAttr::get(type, (*known)->capacity), DenseElementsAttr::get(type, (*known)->tag)};
+    sizes[sum.getY()] = {DenseElementsAttr::get(type, (*known)->capacity), DenseElementsAttr::get(type, (*known)->tag),
+                         DenseElementsAttr::get(type, int64_t(1))};
 }
 
 LogicalResult SelectedRows::markStated(NodeView &n) {

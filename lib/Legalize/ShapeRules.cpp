@@ -101,7 +101,7 @@ LogicalResult range(NodeView &n) {
   SmallVector<Sizes> bounds;
   for (unsigned i = 0; i < 3; ++i) {
     const Sizes *computed = n.context.selected.findSizes(n.in(i));
-    bounds.push_back(computed ? *computed : Sizes{n.constant(i), n.constant(i)});
+    bounds.push_back(computed ? *computed : Sizes{n.constant(i), n.constant(i), n.constant(i)});
     if (!bounds[i].atCapacity || bounds[i].atCapacity.getNumElements() != 1)
       return n.refuse("the bounds are computed from data; they must be known when compiling");
   }
@@ -112,10 +112,14 @@ LogicalResult range(NodeView &n) {
       element = n.in(i).elementType();
   int64_t count = 0;
   if (isa<IntegerType>(element)) {
-    if (intsOf(bounds[2].atCapacity).front() == 0 || intsOf(bounds[2].tagged).front() == 0)
+    if (llvm::any_of(ArrayRef{bounds[2].atCapacity, bounds[2].tagged, bounds[2].atOne},
+                     [](DenseElementsAttr step) { return intsOf(step).front() == 0; }))
       return n.reject("the step is zero");
     count = countSteps(bounds, &Sizes::atCapacity);
-    n.sizes = {{count}, {countSteps(bounds, &Sizes::tagged)}};
+    const int64_t tagged = countSteps(bounds, &Sizes::tagged);
+    if (tagged == count && countSteps(bounds, &Sizes::atOne) != count)
+      return n.refuse("its length depends on the number of rows that data select");
+    n.sizes = {{count}, {tagged}};
   } else {
     double start = floatsOf(bounds[0].atCapacity).front(), limit = floatsOf(bounds[1].atCapacity).front(),
            delta = floatsOf(bounds[2].atCapacity).front();

@@ -38,6 +38,22 @@ func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.in
 
 // -----
 
+// The smaller of a number and two is two with many rows only.
+
+// CHECK: error: unsupported: 'Expand' (opset 20): the shape is computed from data
+func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %two = onnx.constant dense<2> : tensor<1xi64>
+  %one = onnx.constant dense<1.0> : tensor<1xf32>
+  %a = onnx.node "Compress"(%x, %m) {attrs = {axis = 0 : i64}, domain = "", outputs = ["a"], version = 20 : i64} : (tensor<6xf32>, tensor<6xi1>) -> !onnx.value
+  %b = onnx.node "Shape"(%a) {attrs = {}, domain = "", outputs = ["b"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %c = onnx.node "Min"(%b, %two) {attrs = {}, domain = "", outputs = ["c"], version = 20 : i64} : (!onnx.value, tensor<1xi64>) -> !onnx.value
+  %d = onnx.node "Expand"(%one, %c) {attrs = {}, domain = "", outputs = ["d"], version = 20 : i64} : (tensor<1xf32>, !onnx.value) -> !onnx.value
+  %loss = onnx.node "ReduceSum"(%d) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}
+
+// -----
+
 // Outputs have known sizes.
 
 // CHECK: error: unsupported: graph output 'a' has as many rows as data select, and outputs have known sizes; export the module with its loss

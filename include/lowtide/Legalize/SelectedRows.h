@@ -32,9 +32,10 @@ struct Selection {
   int64_t tag;
 };
 
-/// What the file computes of sizes: once with each selection's capacity, once with its tag.
+/// What the file computes of sizes: with each selection's capacity, with its tag, and with one row. What is the same
+/// with capacity and tag is the same with any number.
 struct Sizes {
-  mlir::DenseElementsAttr atCapacity, tagged;
+  mlir::DenseElementsAttr atCapacity, tagged, atOne;
 };
 
 /// The values of one legalization that have such rows.

@@ -11,6 +11,7 @@
 
 #include "Classifier.h"
 #include "TableValues.h"
+#include "TiedModules.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -261,8 +262,10 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
     return failure();
   freezeTables(model, infos, FindingKind::SinusoidsNotTrained, RoleReason::Sinusoids, isTable, holdsSinusoids);
   freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
-  if (signature.isPresent())
+  if (signature.isPresent()) {
     reportTakenRows(model, facts, signature, infos);
+    reportEvaluatedTies(model, infos);
+  }
   if (failed(applyChoices(model, choices, infos)))
     return failure();
   for (InitializerInfo &info : infos) {

@@ -110,3 +110,14 @@ void lowtide::nameTiedModules(const ModelView &file, std::vector<InitializerInfo
     if (info.viewOf && is_contained(infos[*info.viewOf].tied, info.name))
       info.name = infos[*info.viewOf].name;
 }
+
+void lowtide::reportEvaluatedTies(ModelView &file, ArrayRef<InitializerInfo> infos) {
+  std::vector<std::string> names;
+  for (const InitializerInfo &info : infos)
+    if (info.role == InitializerRole::Parameter && info.tied.size() > 1 && !info.transposed.empty() && !info.viewOf &&
+        !is_contained(info.tied, info.tensor))
+      names.push_back(join(info.tied, " = "));
+  if (!names.empty())
+    file.getReport().add(
+        {FindingKind::LayersTied, names.front(), names, {{"export in training form", "export with optimize=False"}}});
+}

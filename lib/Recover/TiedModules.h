@@ -15,6 +15,10 @@ namespace lowtide {
 /// which its state dictionary is saved and loaded.
 void nameTiedModules(const ModelView &file, std::vector<InitializerInfo> &infos);
 
+/// Of files with notes: warns about tensors that the exporter evaluated (a weight, transposed) and several layers read.
+/// It evaluates one for each layer and keeps one of equal values, so that a tie and a copy look the same.
+void reportEvaluatedTies(ModelView &file, llvm::ArrayRef<InitializerInfo> infos);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_RECOVER_TIEDMODULES_H

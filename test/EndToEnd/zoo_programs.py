@@ -90,6 +90,7 @@ CASES = [
     ("instance-tracked", "eval", False, "warns"),
     ("strange-net-fixed-norms", "train13-unfolded", False, "holds"),
     ("strange-net-dino", "train", False, "warns"),
+    ("begin-experts-copied", "decomposed", False, "warns"),
     ("select-labels", "train", False, "holds"),
     ("select-logarithm", "train plain", False, "holds"),
     ("select-assigned", "train dynamo", False, "holds"),

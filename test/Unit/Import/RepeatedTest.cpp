@@ -293,6 +293,35 @@ TEST(Repeated, ABiasIsTiedWhereTheWeightIs) {
   EXPECT_EQ(result.messages, "");
 }
 
+TEST(Repeated, AnEvaluatedWeightOfTwoLayersMayBeACopy) {
+  // A decomposed program transposes each layer's weight, and the exporter keeps one of equal results: experts that
+  // began as copies look like layers that share. Of a weight that was not evaluated, operands tell which it is.
+  for (bool isEvaluated : {true, false}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y)
+        <float[2,2] w = {1, 2, 3, 4}, float[2] "a.bias" = {1, 2}, float[2] "b.bias" = {3, 4}> {
+        h = )" + std::string(isEvaluated ? "Gemm" : "Gemm <transB = 1>") +
+                                  R"( (x, w, "a.bias")
+        y = )" + std::string(isEvaluated ? "Gemm" : "Gemm <transB = 1>") +
+                                  R"( (h, w, "b.bias")
+      })");
+    setSignature(model, {"a.weight", "a.bias", "b.weight", "b.bias"});
+    renameValue(model, "w", isEvaluated ? "permute" : "a.weight");
+    if (isEvaluated)
+      setFoldedFrom(model, "permute", "['a.weight']");
+    setOrigin(model, 0, "a", isEvaluated ? "%p_a_bias, %x, %permute" : "%x, %p_a_weight, %p_a_bias");
+    setOrigin(model, 1, "b", isEvaluated ? "%p_b_bias, %h, %permute_1" : "%h, %p_a_weight, %p_b_bias");
+    Classified result = classify(model);
+    ASSERT_TRUE(result.find("a.weight")) << result.messages;
+    EXPECT_THAT(result.find("a.weight")->tied, ElementsAre("a.weight", "b.weight"));
+    EXPECT_EQ(result.messages.find("perhaps the exporter merged weights that began equal: a.weight = b.weight") !=
+                  std::string::npos,
+              isEvaluated)
+        << result.messages;
+  }
+}
+
 TEST(Repeated, ATableThatNothingCallsIsTied) {
   // T5's `shared`, which its encoder and its decoder have under names of their own.
   for (std::string name : {"shared.weight", "pooler.weight"}) {

@@ -365,12 +365,32 @@ LogicalResult SelectedRows::followConcat(NodeView &n, Operation *op, int64_t dim
   }
   const Selection &selection = select(nn::concat(conditions, 0));
   Expr moved = nn::gather(all, all.with(selection.positions), dim);
-  all.get().replaceAllUsesExcept(moved, moved.get().getDefiningOp());
-  for (Meaning &meaning : n.results)
-    if (meaning.tensor == all.get())
-      meaning.tensor = moved;
+  replaceResult(n, op, moved);
   mark(moved, selection, {dim});
   return success();
+}
+
+void SelectedRows::replaceResult(NodeView &n, Operation *op, Expr by) {
+  Value result = op->getResult(0);
+  result.replaceAllUsesExcept(by, by.get().getDefiningOp());
+  for (Meaning &meaning : n.results)
+    if (meaning.tensor == result)
+      meaning.tensor = by;
+}
+
+void SelectedRows::refill(NodeView &n, Operation *op, const Rows &where) {
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  Expr y(builder, op->getLoc(), op->getResult(0));
+  const auto &[selection, position] = where;
+  const Shape spread{position.outer, selection->capacity, position.inner};
+  Expr row = positions(y, {selection->capacity}, 0);
+  row = nn::select(y.with(selection->valid), row, row.like(0.0));
+  Expr index = nn::broadcast(row, spread, {1}) * double(position.inner) + positions(y, spread, 2) +
+               positions(y, spread, 0) * double(selection->capacity * position.inner);
+  Expr filled = nn::gather(y, nn::reshape(index, {y.dim(position.dim)}), position.dim);
+  replaceResult(n, op, filled);
+  mark(filled, *selection, position);
 }
 
 LogicalResult SelectedRows::followOp(NodeView &n, Operation *op) {
@@ -417,7 +437,7 @@ LogicalResult SelectedRows::followOp(NodeView &n, Operation *op) {
       return refuseOther(split.reason);
     mask(0, *positions[0], filler);
     if (op->getResult(0).getType() == op->getOperand(0).getType())
-      rows[op->getResult(0)] = {selection, *positions[0]};
+      refill(n, op, {selection, *positions[0]});
   } else if (llvm::any_of(split.results, [](const auto &r) { return r.kind == BatchSplit::Kind::Statistic; })) {
     return refuseOther("computes statistics of all rows");
   } else if (llvm::any_of(split.results, [](const auto &r) { return r.kind == BatchSplit::Kind::Sum; })) {

@@ -103,6 +103,7 @@ CASES = [
     ("select-experts", "train dynamo", False, "holds"),
     ("select-batch-norm", "train", False, "holds"),
     ("select-group", "train dynamo", False, "holds"),
+    ("select-shares", "train", False, "holds"),
     ("select-filled", "train", False, "holds"),
     ("select-attending", "train", False, "refused"),
 ]

@@ -89,6 +89,10 @@ private:
   mlir::LogicalResult followOp(NodeView &node, mlir::Operation *op);
   /// Rows that are put after others move up to them.
   mlir::LogicalResult followConcat(NodeView &node, mlir::Operation *op, int64_t dim);
+  /// Rows of the result that are not there, which the mask of an operand made zero or infinite, repeat the first again.
+  void refill(NodeView &node, mlir::Operation *op, const Rows &where);
+  /// All that reads the result of `op` reads `by`.
+  static void replaceResult(NodeView &node, mlir::Operation *op, nn::Expr by);
   /// Whether `op` scatters selected rows, or among them; those that are not there land nowhere then.
   bool followScatter(mlir::Operation *op);
   bool followSizes(mlir::Operation *op);

@@ -85,6 +85,7 @@ programs("selections", [
     ("select-norm", lambda: PARTS() | dict(n=nn.LayerNorm(8)), MASKED, lambda m, x, k, y: F.binary_cross_entropy_with_logits(m.h(F.gelu(m.n(m.a(x)[k]))), F.one_hot(y[k], 5).to(x.dtype))),
     ("select-flat", PARTS, MASKED, lambda m, x, k, y: (lambda h: (h[torch.where(k)[0], y[k]] * h[k][:, 1]).mean() + h[k][:, :3].reshape(-1).pow(2).mean() + h[k].flatten().std())(m.h(m.a(x)))),
     ("select-group", PARTS, dict(x=(3, 6, 8), m=lambda: torch.tensor([[1, 0, 1, 1, 0, 0]] * 3)[:, torch.randperm(6)] > 0, y=lambda: labels(5, 3)), grouped),
+    ("select-shares", PARTS, MASKED, lambda m, x, k, y: (lambda h: F.cross_entropy(h.log_softmax(0), y[k]) + h.softmax(0).log().mean())(m.h(m.a(x))[k])),
     ("select-attending", PARTS, MASKED, attending),
     ("select-filled", PARTS, MASKED, lambda m, x, k, y: F.cross_entropy(m.h(torch.masked_scatter(x.tanh(), k[:, None], m.a(x)[:, :6].flatten())), y)),
     ("select-batch-norm", lambda: PARTS() | dict(n=nn.BatchNorm1d(8)), MASKED, lambda m, x, k, y: F.cross_entropy(m.h(m.n(m.a(x)[k])), y[k])),

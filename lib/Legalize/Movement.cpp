@@ -51,7 +51,9 @@ LogicalResult reshape(NodeView &n) {
     }
   }
   // Groups of rows that data select, as many in each: a dimension of them comes in between.
-  if (wildcard > 0 && x.rank() && countOf(x.shape().drop_front()) == countOf(ArrayRef(*shape).drop_front(wildcard + 1)))
+  auto isFixed = [&](int64_t d) { return !n.sizes || n.sizes->atCapacity[d] == n.sizes->tagged[d]; };
+  if (wildcard > 0 && x.rank() && llvm::all_of(llvm::seq(wildcard), isFixed) &&
+      countOf(x.shape().drop_front()) == countOf(ArrayRef(*shape).drop_front(wildcard + 1)))
     if (Expr groups = n.context.selected.grouped(x, countOf(ArrayRef(*shape).take_front(wildcard)))) {
       (*shape)[wildcard] = groups.dim(1);
       return reshapeTo(n, groups, *shape);

@@ -129,16 +129,15 @@ LogicalResult randomUniform(NodeView &n) {
 LogicalResult randomNormal(NodeView &n) {
   return drawNormal(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type()));
 }
-LogicalResult randomUniformLike(NodeView &n) {
-  if (failed(n.need(1)))
+/// Numbers for each element of the operand, of which data may decide how many there are.
+LogicalResult drawLike(NodeView &n, LogicalResult (*draw)(NodeView &, ArrayRef<int64_t>, Type)) {
+  if (failed(n.need(1)) || failed(draw(n, n.in(0).shape(), typeOf(n, n.in(0).elementType()))))
     return failure();
-  return drawUniform(n, n.in(0).shape(), typeOf(n, n.in(0).elementType()));
+  n.context.selected.markLike(n.results[0].tensor, n.in(0));
+  return success();
 }
-LogicalResult randomNormalLike(NodeView &n) {
-  if (failed(n.need(1)))
-    return failure();
-  return drawNormal(n, n.in(0).shape(), typeOf(n, n.in(0).elementType()));
-}
+LogicalResult randomUniformLike(NodeView &n) { return drawLike(n, drawUniform); }
+LogicalResult randomNormalLike(NodeView &n) { return drawLike(n, drawNormal); }
 LogicalResult bernoulli(NodeView &n) {
   if (failed(n.need(1)))
     return failure();

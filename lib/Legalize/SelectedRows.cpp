@@ -68,7 +68,8 @@ const Selection &SelectedRows::select(Expr condition) {
   Expr count = nn::sum(ones, {0});
   Expr valid = nn::less(numbers, nn::broadcastTo(count, {capacity}));
   Expr filled = nn::select(valid, compact, nn::broadcastTo(sliceDim(compact, 0, 0, 1), {capacity}));
-  int64_t tag = selections.empty() ? 1'000'000'007 : selections.back()->tag + 2;
+  // Below 2^24, so that sizes in f32 hold it.
+  int64_t tag = selections.empty() ? 15'485'863 : selections.back()->tag + 2;
   while (!isPrime(tag))
     tag += 2;
   selections.push_back(std::make_shared<Selection>(Selection{condition, capacity, count, valid, filled, tag}));
@@ -274,6 +275,11 @@ LogicalResult SelectedRows::markStated(NodeView &n) {
       mark(value, **selection, position);
   }
   return success();
+}
+
+void SelectedRows::markLike(Value value, Value like) {
+  if (std::optional<Rows> where = find(like))
+    rows[value] = *where;
 }
 
 void SelectedRows::replace(Value value, Value by) {

@@ -87,12 +87,19 @@ LogicalResult constantOfShape(NodeView &n) {
   return success();
 }
 
-/// Steps from the first bound to the second, the third at a time.
-int64_t countSteps(ArrayRef<Sizes> bounds, DenseElementsAttr Sizes::*which) {
-  auto number = [&](unsigned i) { return __int128(intsOf(bounds[i].*which).front()); };
-  __int128 step = number(2), span = step > 0 ? number(1) - number(0) : number(0) - number(1);
-  step = step > 0 ? step : -step;
-  return span <= 0 ? 0 : int64_t((span + step - 1) / step);
+/// Steps from the first bound to the second, the third at a time; nullopt: the step is zero, or they do not end.
+std::optional<int64_t> countSteps(ArrayRef<Sizes> bounds, DenseElementsAttr Sizes::*which) {
+  if (llvm::all_of(bounds, [](const Sizes &bound) { return isa<IntegerType>(bound.atCapacity.getElementType()); })) {
+    auto number = [&](unsigned i) { return __int128(intsOf(bounds[i].*which).front()); };
+    __int128 step = number(2), span = step > 0 ? number(1) - number(0) : number(0) - number(1);
+    if (step == 0)
+      return std::nullopt;
+    step = step > 0 ? step : -step;
+    return span <= 0 ? 0 : int64_t((span + step - 1) / step);
+  }
+  auto number = [&](unsigned i) { return floatsOf(bounds[i].*which).front(); };
+  double steps = std::ceil((number(1) - number(0)) / number(2));
+  return steps < 1e12 ? std::optional(steps > 0 ? int64_t(steps) : 0) : std::nullopt;
 }
 
 LogicalResult range(NodeView &n) {
@@ -110,24 +117,14 @@ LogicalResult range(NodeView &n) {
   for (unsigned i : {1, 2})
     if (!isa<FloatType>(element) && isa<FloatType>(n.in(i).elementType()))
       element = n.in(i).elementType();
-  int64_t count = 0;
-  if (isa<IntegerType>(element)) {
-    if (llvm::any_of(ArrayRef{bounds[2].atCapacity, bounds[2].tagged, bounds[2].atOne},
-                     [](DenseElementsAttr step) { return intsOf(step).front() == 0; }))
-      return n.reject("the step is zero");
-    count = countSteps(bounds, &Sizes::atCapacity);
-    const int64_t tagged = countSteps(bounds, &Sizes::tagged);
-    if (tagged == count && countSteps(bounds, &Sizes::atOne) != count)
-      return n.refuse("its length depends on the number of rows that data select");
-    n.sizes = {{count}, {tagged}};
-  } else {
-    double start = floatsOf(bounds[0].atCapacity).front(), limit = floatsOf(bounds[1].atCapacity).front(),
-           delta = floatsOf(bounds[2].atCapacity).front();
-    double steps = std::ceil((limit - start) / delta);
-    if (!(steps < 1e12))
-      return n.reject("the range is not finite");
-    count = steps > 0 ? int64_t(steps) : 0;
-  }
+  std::optional<int64_t> steps = countSteps(bounds, &Sizes::atCapacity), tagged = countSteps(bounds, &Sizes::tagged),
+                         ofOne = countSteps(bounds, &Sizes::atOne);
+  if (!steps || !tagged || !ofOne)
+    return n.reject("the step is zero, or the range is not finite");
+  if (*steps == *tagged && *steps != *ofOne)
+    return n.refuse("its length depends on the number of rows that data select");
+  const int64_t count = *steps;
+  n.sizes = {{count}, {*tagged}};
   if (count > (int64_t(1) << 40))
     return n.reject("the range has " + Twine(count) + " elements");
   auto positions = RankedTensorType::get({count}, n.builder.getI64Type());
@@ -151,6 +148,7 @@ LogicalResult eyeLike(NodeView &n) {
   auto positions = RankedTensorType::get(x.shape(), n.builder.getI64Type());
   Expr row = nn::iota(n.builder, n.getLoc(), positions, 0), column = nn::iota(n.builder, n.getLoc(), positions, 1);
   n.set(0, nn::cast(nn::equal(column, row + double(n.attr("k", 0))), element));
+  n.context.selected.markLike(n.results[0].tensor, x);
   return success();
 }
 

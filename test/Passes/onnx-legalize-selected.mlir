@@ -48,3 +48,38 @@ func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %c: tensor<1xf32> {onnx.i
   %loss = onnx.node "Div"(%sum, %number) {attrs = {}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
   return %loss : !onnx.value
 }
+
+// -----
+
+// So are the numbers of a range of floats, which has as many elements as rows are selected.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK:         %[[VALID:.*]] = nn.compare lt
+// CHECK:         %[[MASKED:.*]] = nn.select %[[VALID]], %{{.*}} : tensor<6xi1>, tensor<6xf32>
+// CHECK:         nn.reduce_sum %[[MASKED]]
+func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %zero = onnx.constant dense<0.0> : tensor<f32>
+  %one = onnx.constant dense<1.0> : tensor<f32>
+  %rows = onnx.node "Compress"(%x, %m) {attrs = {axis = 0 : i64}, domain = "", outputs = ["rows"], version = 20 : i64} : (tensor<6xf32>, tensor<6xi1>) -> !onnx.value
+  %count = onnx.node "Size"(%rows) {attrs = {}, domain = "", outputs = ["count"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %number = onnx.node "Cast"(%count) {attrs = {to = 1 : i64}, domain = "", outputs = ["number"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %range = onnx.node "Range"(%zero, %number, %one) {attrs = {}, domain = "", outputs = ["range"], version = 20 : i64} : (tensor<f32>, !onnx.value, tensor<f32>) -> !onnx.value
+  %loss = onnx.node "ReduceSum"(%range) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}
+
+// -----
+
+// And what has only the shape of such rows.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK:         %[[VALID:.*]] = nn.compare lt
+// CHECK:         %[[WHERE:.*]] = nn.broadcast %[[VALID]] dims = [0] : tensor<6xi1> -> tensor<6x4xi1>
+// CHECK:         %[[MASKED:.*]] = nn.select %[[WHERE]]
+// CHECK:         nn.reduce_sum %[[MASKED]]
+func.func @model(%x: tensor<6x4xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %rows = onnx.node "Compress"(%x, %m) {attrs = {axis = 0 : i64}, domain = "", outputs = ["rows"], version = 20 : i64} : (tensor<6x4xf32>, tensor<6xi1>) -> !onnx.value
+  %eye = onnx.node "EyeLike"(%rows) {attrs = {}, domain = "", outputs = ["eye"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %loss = onnx.node "ReduceSum"(%eye) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}

@@ -56,7 +56,9 @@ public:
   void mark(mlir::Value value, const Selection &selection, const BatchPosition &position) {
     rows[value] = {&selection, position};
   }
-  bool has(mlir::Value value) const { return rows.contains(value); }
+  /// `value`, made of nothing but the shape of `like`, has its rows.
+  void markLike(mlir::Value value, mlir::Value like);
+  bool has(mlir::Value value) const { return value && rows.contains(value); }
   bool isEmpty() const { return selections.empty(); }
   /// `value` goes, and `by` has what it had.
   void replace(mlir::Value value, mlir::Value by);

@@ -101,6 +101,12 @@ Expr lowtide::keepDims(Expr reduced, ArrayRef<int64_t> shape, ArrayRef<int64_t> 
   return nn::reshape(reduced, kept);
 }
 
+Shape lowtide::dimsBut(Expr x, int64_t dim) {
+  Shape dims = llvm::to_vector(llvm::seq(x.rank()));
+  llvm::erase(dims, dim);
+  return dims;
+}
+
 bool lowtide::isFloat(Expr x) { return isa<FloatType>(x.elementType()); }
 bool lowtide::isBool(Expr x) { return x.elementType().isInteger(1); }
 

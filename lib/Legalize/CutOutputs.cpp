@@ -51,7 +51,7 @@ bool lowtide::canCutOutputs(func::FuncOp model, const LegalizeContext &context) 
 }
 
 void lowtide::warnAboutCutOutput(Value output, StringRef name, const LegalizeContext &context) {
-  if (Value tensor = context.lookup(output).tensor; tensor && context.selected.has(tensor)) {
+  if (context.selected.has(context.lookup(output).tensor)) {
     emitWarning(output.getLoc()) << "output '" << name
                                  << "' is left out: it has as many rows as data select, and outputs have known sizes";
     return;

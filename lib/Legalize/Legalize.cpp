@@ -247,7 +247,7 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Fa
       assignBuffer(model, context, buffer, meaning.tensor);
       continue;
     }
-    const bool isSelected = meaning.tensor && context.selected.has(meaning.tensor);
+    const bool isSelected = context.selected.has(meaning.tensor);
     const bool isOutput = meaning.tensor && !isSelected;
     if (!isOutput && mayCut) {
       warnAboutCutOutput(value, name ? name.getValue() : "", context);

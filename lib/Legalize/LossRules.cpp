@@ -101,11 +101,7 @@ std::optional<int64_t> ignoredLabel(NodeView &n) {
 }
 
 /// How many labels there are for `scores`; null where the extents say it.
-Expr countSamples(NodeView &n, Expr scores) {
-  auto dims = llvm::to_vector(llvm::seq(scores.rank()));
-  llvm::erase(dims, 1);
-  return n.context.selected.countAlong(scores, dims);
-}
+Expr countSamples(NodeView &n, Expr scores) { return n.context.selected.countAlong(scores, dimsBut(scores, 1)); }
 
 /// PyTorch's exporters write `cross_entropy` with a probability for each class (mixed labels, a teacher) as this
 /// operator, too, whose definition knows whole labels only. Its mean is over samples, whatever their weights.

@@ -204,15 +204,9 @@ bool keepsUnbiasedVariance(NodeView &n, bool stated) {
   return !stated || (n.context.options.mode != TrainingMode::AsIs && n.isOfPyTorch());
 }
 
-Shape allButChannels(Expr x) {
-  Shape dims = llvm::to_vector(llvm::seq(x.rank()));
-  llvm::erase(dims, 1);
-  return dims;
-}
-
 /// A batch norm of rows of which data decide the number, `count` numbers in a channel: y, the mean, the variance.
 std::array<Expr, 3> selectedBatchNorm(Expr x, Expr scale, Expr bias, double epsilon, Expr count) {
-  const Shape dims = allButChannels(x);
+  const Shape dims = dimsBut(x, 1);
   Expr wide = widened(x), mean = meanOf(wide, dims, count);
   auto spread = [&](Expr e) { return nn::unreduce(nn::cast(e, wide.elementType()), wide.type(), dims); };
   Expr centered = wide - spread(mean), variance = meanOf(centered * centered, dims, count);
@@ -255,7 +249,7 @@ LogicalResult batchNorm(NodeView &n) {
   if (trains) {
     Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});
     auto as = [&](Expr e) { return nn::cast(e, given); };
-    Expr count = n.context.selected.countAlong(x, x.rank() > 1 ? allButChannels(x) : Shape{0});
+    Expr count = n.context.selected.countAlong(x, dimsBut(x, 1));
     auto [y, mean, variance] = count ? selectedBatchNorm(wide, scale, bias, epsilon, count)
                                      : nn::batchNorm(wide, as(scale), as(bias), epsilon);
     if (x.type().getNumElements() == channels) {

@@ -32,8 +32,7 @@ static const TensorProto *findNumber(const UnfoldingGraph &graph, const Signatur
     return isNumber(*tensor) ? tensor : nullptr;
   std::set<const TensorProto *> found;
   for (const NodeProto &node : graph.getGraph().node())
-    if (findProgramNote(node).contains(buffer.placeholder) &&
-        is_contained(findProgramOperands(node), buffer.placeholder))
+    if (is_contained(findProgramOperands(node), buffer.placeholder))
       for (const std::string &input : node.input())
         if (const TensorProto *tensor = graph.find(input); tensor && isNumber(*tensor))
           found.insert(tensor);

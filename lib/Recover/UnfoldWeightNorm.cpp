@@ -178,12 +178,15 @@ static bool isOtherwiseNormalized(ArrayRef<float> weight, size_t rows) {
   return centered || std::abs(norm - 1) < 1e-2;
 }
 
+/// The module of PyTorch that holds what a layer's weight is made of.
+static constexpr StringLiteral weightMakers = ".parametrizations.";
+
 /// Whether another module than what makes the weight was called within `module`.
 static bool callsOthers(const UnfoldingGraph &graph, StringRef module) {
   return any_of(graph.getGraph().node(), [&](const NodeProto &node) {
-    const std::string path = findModulePath(node).value_or("");
+    const std::string path = findModulePath(node).value_or("") + ".";
     StringRef below = path;
-    return below.consume_front(module) && below.consume_front(".") && !below.starts_with("parametrizations");
+    return below.consume_front(module) && below.starts_with(".") && below != "." && !below.starts_with(weightMakers);
   });
 }
 
@@ -197,7 +200,7 @@ bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int
       tensor->dims(0) < 1)
     return false;
   std::string module = findModulePath(node).value_or("");
-  std::string prefix = module + ".parametrizations.weight.original";
+  std::string prefix = (module + weightMakers + "weight.original").str();
   if (module.empty() || graph.find(prefix + "0") || graph.find(module + ".weight") ||
       (node.input_size() > 2 && node.input(2) != module + ".bias") || callsOthers(graph, module))
     return false;

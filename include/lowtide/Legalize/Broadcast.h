@@ -22,6 +22,8 @@ mlir::Type elementTypeOf(mlir::MLIRContext *context, int64_t onnxType);
 nn::Expr unsqueeze(nn::Expr x, int64_t dim);
 /// Reduced value back in place, with size-one dimensions.
 nn::Expr keepDims(nn::Expr reduced, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims);
+/// All dimensions of x but `dim`.
+Shape dimsBut(nn::Expr x, int64_t dim);
 bool isFloat(nn::Expr x);
 bool isBool(nn::Expr x);
 

@@ -24,6 +24,7 @@ from devkit.zoo_models.transformers_makers import (
     logits_of_pairs,
     logits_of_pictures,
     logits_of_tokens,
+    logits_of_transcribed,
     logits_of_waves,
     make,
     masked,
@@ -32,9 +33,8 @@ from devkit.zoo_models.transformers_makers import (
     seq2seq,
     spectrogram,
     tokens,
+    transcribed,
     vision,
-    whisper_inputs,
-    whisper_logits,
 )
 
 CASES = [
@@ -121,7 +121,7 @@ CASES = [
     case("marian", "seq2seq", "MarianMTModel", "MarianConfig", dict(BART, decoder_start_token_id=1), pairs, logits_of_pairs),
     seq2seq("m2m-100", "M2M100", **BART),
     case("prophetnet", "seq2seq", "ProphetNetForConditionalGeneration", "ProphetNetConfig", dict(vocab_size=VOCABULARY, hidden_size=32, num_encoder_layers=1, num_decoder_layers=1, num_encoder_attention_heads=4, num_decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=32), pairs, logits_of_pairs),
-    Case("transformers/whisper", "audio", functools.partial(make, "WhisperForConditionalGeneration", "WhisperConfig", **dict(BART, num_mel_bins=8, max_source_positions=8, max_target_positions=16, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)), whisper_inputs, whisper_logits),
+    Case("transformers/whisper", "audio", functools.partial(make, "WhisperForConditionalGeneration", "WhisperConfig", **dict(BART, num_mel_bins=8, max_source_positions=8, max_target_positions=16, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)), transcribed, logits_of_transcribed),
     audio("wav2vec2", "Wav2Vec2"),
     audio("wav2vec2-layer", "Wav2Vec2", feat_extract_norm="layer", do_stable_layer_norm=True, conv_bias=True),
     audio("hubert", "Hubert"),

@@ -116,12 +116,13 @@ def clip_parts():
     return dict(text_config=text, vision_config=dict(tower, image_size=32, patch_size=8), projection_dim=16)
 
 
-def whisper_inputs():
+def transcribed(bands=8, frames=16):
+    """A spectrogram for an encoder, and tokens for its decoder."""
     g = numpy.random.default_rng(0)
-    return {"input_features": g.standard_normal((2, 8, 16)).astype("f4"), "decoder_input_ids": g.integers(3, VOCABULARY, (2, 6)), "labels": g.integers(3, VOCABULARY, (2, 6))}
+    return {"input_features": g.standard_normal((2, bands, frames)).astype("f4"), "decoder_input_ids": g.integers(3, VOCABULARY, (2, 6)), "labels": g.integers(3, VOCABULARY, (2, 6))}
 
 
-def whisper_logits(module, input_features, decoder_input_ids):
+def logits_of_transcribed(module, input_features, decoder_input_ids):
     return module(input_features=input_features, decoder_input_ids=decoder_input_ids, use_cache=False).logits
 
 

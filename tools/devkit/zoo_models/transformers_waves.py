@@ -5,7 +5,7 @@ import functools
 import numpy
 
 from devkit.zoo_models import Case
-from devkit.zoo_models.transformers_makers import BART, CLASSES, VOCABULARY, audio, case, logits_of_waves, make, waves
+from devkit.zoo_models.transformers_makers import BART, CLASSES, VOCABULARY, audio, case, logits_of_transcribed, logits_of_waves, make, transcribed, waves
 
 CONFORMER = dict(position_embeddings_type="relative", conv_depthwise_kernel_size=3, conformer_conv_dropout=0.0, num_adapter_layers=1)
 MOMENTS = dict(distribution_output="normal", prediction_length=4, context_length=8, input_size=1, lags_sequence=[1, 2], num_time_features=1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layerdrop=0.0, decoder_layerdrop=0.0)
@@ -25,15 +25,6 @@ def frames():
     """Frames of sound, and a class for each of the places that are left."""
     made = waves()
     return made | {"labels": numpy.random.default_rng(1).integers(0, CLASSES, (2, 39))}
-
-
-def speech():
-    g = numpy.random.default_rng(0)
-    return {"input_features": g.standard_normal((2, 16, 8)).astype("f4"), "decoder_input_ids": g.integers(3, VOCABULARY, (2, 6)), "labels": g.integers(3, VOCABULARY, (2, 6))}
-
-
-def logits_of_speech(module, input_features, decoder_input_ids):
-    return module(input_features=input_features, decoder_input_ids=decoder_input_ids, use_cache=False).logits
 
 
 def spoken():
@@ -116,7 +107,7 @@ CASES = [
     case("wav2vec2-frames", "audio", "Wav2Vec2ForAudioFrameClassification", "Wav2Vec2Config", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=2, num_labels=CLASSES, mask_time_prob=0.0, apply_spec_augment=False, layerdrop=0.0), frames, logits_of_waves),
     case("wav2vec2-bert", "audio", "Wav2Vec2BertForSequenceClassification", "Wav2Vec2BertConfig", dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, feature_projection_input_dim=16, conv_depthwise_kernel_size=3, left_max_position_embeddings=8, right_max_position_embeddings=4, classifier_proj_size=16, num_labels=CLASSES, apply_spec_augment=False, layerdrop=0.0, conformer_conv_dropout=0.0), spectra, logits_of_spectra),
     case("whisper-classes", "audio", "WhisperForAudioClassification", "WhisperConfig", dict(BART, num_mel_bins=8, max_source_positions=8, max_target_positions=16, classifier_proj_size=16, num_labels=CLASSES, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1), lambda: spectra(16, 8), logits_of_spectra),
-    case("speech-to-text", "audio", "Speech2TextForConditionalGeneration", "Speech2TextConfig", dict(BART, input_feat_per_channel=8, max_source_positions=32, max_target_positions=16, conv_channels=16, num_conv_layers=2, eos_token_id=2, decoder_start_token_id=2), speech, logits_of_speech),
+    case("speech-to-text", "audio", "Speech2TextForConditionalGeneration", "Speech2TextConfig", dict(BART, input_feat_per_channel=8, max_source_positions=32, max_target_positions=16, conv_channels=16, num_conv_layers=2, eos_token_id=2, decoder_start_token_id=2), functools.partial(transcribed, 16, 8), logits_of_transcribed),
     case("moonshine", "audio", "MoonshineForConditionalGeneration", "MoonshineConfig", dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, encoder_num_hidden_layers=1, decoder_num_hidden_layers=1, encoder_num_attention_heads=4, decoder_num_attention_heads=4, pad_token_id=0), lambda: spoken() | {"input_values": numpy.random.default_rng(0).standard_normal((2, 1600)).astype("f4")}, logits_of_spoken),
     case("speecht5-text", "audio", "SpeechT5ForSpeechToText", "SpeechT5Config", dict(vocab_size=VOCABULARY, hidden_size=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=2, mask_time_prob=0.0, apply_spec_augment=False, encoder_layerdrop=0.0, decoder_layerdrop=0.0, encoder_max_relative_position=8, max_speech_positions=64, max_text_positions=32, positional_dropout=0.0), spoken, logits_of_spoken),
     case("seamless-m4t-text", "audio", "SeamlessM4TForTextToText", "SeamlessM4TConfig", dict(vocab_size=VOCABULARY, hidden_size=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, encoder_layerdrop=0.0, decoder_layerdrop=0.0, speech_encoder_layers=1, speech_encoder_attention_heads=4, speech_encoder_intermediate_size=48, max_position_embeddings=32, t2u_vocab_size=16, t2u_encoder_layers=1, t2u_decoder_layers=1, t2u_encoder_ffn_dim=48, t2u_decoder_ffn_dim=48, unit_hifi_gan_vocab_size=16, unit_embed_dim=16, lang_embed_dim=8, spkr_embed_dim=8, upsample_initial_channel=16, t2u_encoder_attention_heads=4, t2u_decoder_attention_heads=4), lambda: {"input_ids": spoken()["decoder_input_ids"]} | {k: v for k, v in spoken().items() if k != "input_values"}, lambda m, i, d: m(input_ids=i, decoder_input_ids=d, use_cache=False).logits),

@@ -66,3 +66,62 @@ func.func @reduced(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.7
   %squares = nn.reduce_sum %zz dims = [0, 1, 2] : tensor<2x5x3xf32> -> tensor<f32>
   return %entropy, %most, %squares : tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>
 }
+
+// Rows that a tensor names, some of them twice: rows of x are read instead, and what each row is scaled by.
+// CHECK-LABEL: @named
+// CHECK-NOT: 6x5xf32
+// CHECK: nn.gather %{{.*}}[%arg4] axis = 0 : (tensor<6x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+// CHECK-NOT: 6x5xf32
+// CHECK: nn.softmax_cross_entropy {{.*}} : (tensor<5x5xf32>, tensor<5xi64>)
+// CHECK: return
+func.func @named(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %b: tensor<5xf32> {test.value = dense<[-2.25, 0.25, -1.0, -0.25, -1.0]> : tensor<5xf32>},
+    %s: tensor<6xf32> {test.value = dense<[0.5, -1.0, 2.0, 1.0, 0.25, -0.5]> : tensor<6xf32>},
+    %i: tensor<5xi64> {test.value = dense<[4, 0, 0, 5, 2]> : tensor<5xi64>},
+    %y: tensor<5xi64> {test.value = dense<[2, 0, 4, 1, 3]> : tensor<5xi64>})
+    -> (tensor<5xf32> {test.value = dense<[1.6527538868752802, 2.354947330102024, 1.479947330102024, 2.2563483427790016, 4.151814247823456]> : tensor<5xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %p = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %p3 = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %bb = nn.broadcast %b dims = [2] : tensor<5xf32> -> tensor<2x3x5xf32>
+  %z3 = nn.add %p3, %bb : tensor<2x3x5xf32>
+  %z = nn.reshape %z3 : tensor<2x3x5xf32> -> tensor<6x5xf32>
+  %sb = nn.broadcast %s dims = [0] : tensor<6xf32> -> tensor<6x5xf32>
+  %v = nn.mul %z, %sb : tensor<6x5xf32>
+  %g = nn.gather %v[%i] axis = 0 : (tensor<6x5xf32>, tensor<5xi64>) -> tensor<5x5xf32>
+  %loss, %lse = nn.softmax_cross_entropy %g, %y : (tensor<5x5xf32>, tensor<5xi64>) -> (tensor<5xf32>, tensor<5xf32>)
+  return %loss : tensor<5xf32>
+}
+
+// Tokens of each sample, between samples and classes.
+// CHECK-LABEL: @tokens
+// CHECK-NOT: {{6x5xf32|2x3x5xf32}}
+// CHECK: nn.gather %arg0[%arg2] axis = 1 : (tensor<2x3x4xf32>, tensor<1x2xi64>) -> tensor<2x1x2x4xf32>
+// CHECK-NOT: {{6x5xf32|2x3x5xf32}}
+// CHECK: return
+func.func @tokens(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %i: tensor<1x2xi64> {test.value = dense<[[2, 0]]> : tensor<1x2xi64>})
+    -> (tensor<2x1x2xf32> {test.value = dense<[[[-8.912177506252657, -8.48091703135004]], [[-8.439066040499604, -9.633292702992197]]]> : tensor<2x1x2xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %p = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %z = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %g = nn.gather %z[%i] axis = 1 : (tensor<2x3x5xf32>, tensor<1x2xi64>) -> tensor<2x1x2x5xf32>
+  %l = nn.log_softmax %g dim = 3 : tensor<2x1x2x5xf32>
+  %sum = nn.reduce_sum %l dims = [3] : tensor<2x1x2x5xf32> -> tensor<2x1x2xf32>
+  return %sum : tensor<2x1x2xf32>
+}
+
+// More rows than there are: the product of those that there are is smaller.
+// CHECK-LABEL: @repeated
+// CHECK: nn.gather %{{.*}} -> tensor<7x5xf32>
+func.func @repeated(%x: tensor<6x4xf32> {test.value = dense<[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0], [-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]> : tensor<6x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %i: tensor<7xi64> {test.value = dense<[2, 2, 2, 0, 0, 1, 5]> : tensor<7xi64>})
+    -> (tensor<7xf32> {test.value = dense<[0.125, 0.125, 0.125, 0.75, 0.75, 1.25, 0.375]> : tensor<7xf32>}) {
+  %p = nn.dot %x, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %g = nn.gather %p[%i] axis = 0 : (tensor<6x5xf32>, tensor<7xi64>) -> tensor<7x5xf32>
+  %m = nn.reduce_max %g dims = [1] : tensor<7x5xf32> -> tensor<7xf32>
+  return %m : tensor<7xf32>
+}

@@ -1,7 +1,7 @@
 //===- FlattenHead.cpp - what lies between logits and their loss ----------===//
 //
 // Brings what is computed of a head's product, row by row or element by element, to rows and classes: reshapes and
-// transposes sink towards the loss, slices of rows rise above the product, where they cost nothing and save its rows.
+// transposes sink towards the loss, and what takes some rows rises above the product, where it saves the others.
 // Then rows are one dimension, and what lies between can be computed for some of them after others.
 //
 //===----------------------------------------------------------------------===//
@@ -56,7 +56,7 @@ static Expr flatten(Expr at, Value value, const HeadView &view, bool always) {
 
 namespace {
 
-/// f(reshape(rows), …) → reshape(f(rows, …)), for f element by element.
+/// f(reshape(rows), …) → reshape(f(rows, …)), for f element by element. Moves that undo one another are left out.
 struct SinkThroughElements : OpTraitRewritePattern<OpTrait::Elementwise> {
   SinkThroughElements(MLIRContext *context, bool always) : OpTraitRewritePattern(context), always(always) {}
   bool always;
@@ -64,9 +64,20 @@ struct SinkThroughElements : OpTraitRewritePattern<OpTrait::Elementwise> {
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     // An operand that is rows and classes already leaves nothing to do, whatever the others are.
     std::optional<HeadView> view;
-    for (Value operand : op->getOperands())
-      if (std::optional<HeadView> own = HeadView::get(operand, always); own && (!view || own->isPlain()))
+    bool isUndone = false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      std::optional<HeadView> own = HeadView::get(operand.get(), always);
+      if (!own)
+        continue;
+      if (own->isPlain() && !own->ops.empty()) {
+        isUndone = true;
+        rewriter.replaceAllUsesWith(operand.get(), own->rows);
+      }
+      if (!view || own->isPlain())
         view = own;
+    }
+    if (isUndone)
+      return success();
     auto hasShape = [&](Type type) { return cast<RankedTensorType>(type).getShape() == view->shape(); };
     if (!view || view->isPlain() || !llvm::all_of(op->getOperandTypes(), hasShape) ||
         !llvm::all_of(op->getResultTypes(), hasShape) || !feedsLoss(op->getResult(0)))
@@ -159,15 +170,17 @@ template <typename Op> struct FlattenAlong : OpRewritePattern<Op> {
   }
 };
 
-/// A slice of rows of logits that nothing else reads: of what they are made of.
-struct RaiseSlice : OpRewritePattern<SliceOp> {
-  RaiseSlice(MLIRContext *context, bool always) : OpRewritePattern(context), always(always) {}
+/// Some rows of logits that nothing else reads: of what they are made of.
+template <typename Op> struct RaiseRows : OpRewritePattern<Op> {
+  RaiseRows(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
   bool always;
 
-  /// Which rows: `shape` is what they are before.
-  struct Cut {
-    SmallVector<int64_t> shape, starts, sizes, strides;
-    int64_t count() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>()); }
+  /// Which rows: in `from` they lie before, in `to` after.
+  struct Choice {
+    SmallVector<int64_t> from, to;
+    /// x [from…, rest…] → [to…, rest…]
+    llvm::function_ref<Expr(Expr)> take;
+    int64_t count() const { return std::accumulate(to.begin(), to.end(), int64_t(1), std::multiplies<>()); }
   };
 
   bool isReadHereOnly(Value value) const {
@@ -178,64 +191,90 @@ struct RaiseSlice : OpRewritePattern<SliceOp> {
            (isa<DotOp>(op) || llvm::all_of(op->getOperands(), [&](Value v) { return isReadHereOnly(v); }));
   }
 
-  /// The rows of `value` [rows, …] that are cut out.
-  static Expr cutRows(Expr value, const Cut &cut) {
-    SmallVector<int64_t> apart(cut.shape), starts(cut.starts), sizes(cut.sizes), strides(cut.strides);
-    SmallVector<int64_t> result{cut.count()};
-    for (int64_t extent : value.shape().drop_front()) {
-      apart.push_back(extent);
-      sizes.push_back(extent);
-      result.push_back(extent);
-      starts.push_back(0);
-      strides.push_back(1);
-    }
-    return reshape(slice(reshape(value, apart), starts, sizes, strides), result);
+  /// The rows of `value` [rows, …] that are chosen.
+  static Expr chooseRows(Expr value, const Choice &choice) {
+    SmallVector<int64_t> apart(choice.from), result{choice.count()};
+    llvm::append_range(apart, value.shape().drop_front());
+    llvm::append_range(result, value.shape().drop_front());
+    return reshape(choice.take(reshape(value, apart)), result);
   }
 
-  Expr cutHead(Expr value, const Cut &cut) const {
+  Expr chooseHead(Expr value, const Choice &choice) const {
     Operation *op = value.get().getDefiningOp();
-    const SmallVector<int64_t> shape{cut.count(), value.dim(1)};
+    const SmallVector<int64_t> shape{choice.count(), value.dim(1)};
     if (Expr splat = resizeSplat(value, value, shape))
       return splat;
     if (auto spread = dyn_cast_if_present<BroadcastOp>(op)) {
       const bool hasRows = !spread.getDims().empty() && spread.getDims()[0] == 0;
       Expr source = value.with(spread.getX());
       if (!hasRows || spread.getDims().size() == 1)
-        return broadcast(hasRows ? cutRows(source, cut) : source, shape, spread.getDims());
+        return broadcast(hasRows ? chooseRows(source, choice) : source, shape, spread.getDims());
     }
     if (!op || !isHeadRows(value, always))
-      return cutRows(value, cut);
+      return chooseRows(value, choice);
     if (auto product = dyn_cast<DotOp>(op))
       return value.with(DotOp::create(value.getBuilder(), op->getLoc(), value.type().clone(shape),
-                                      cutRows(value.with(product.getA()), cut), product.getB(), product.getTransposeA(),
-                                      product.getTransposeB()));
+                                      chooseRows(value.with(product.getA()), choice), product.getB(),
+                                      product.getTransposeA(), product.getTransposeB()));
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(cutHead(value.with(operand), cut));
+      operands.push_back(chooseHead(value.with(operand), choice));
     Operation *copy = value.getBuilder().clone(*op);
     copy->setOperands(operands);
     copy->getResult(0).setType(value.type().clone(shape));
     return value.with(copy->getResult(0));
   }
 
-  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     std::optional<HeadView> view = HeadView::get(op.getX(), always);
     std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
-    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
-    if (!classes || from[*classes] != to[*classes] || from == to || !feedsLoss(op.getY()))
-      return rewriter.notifyMatchFailure(op, "no slice of rows of logits");
+    std::optional<int64_t> chosenClasses = classes ? findClasses(op, *classes) : std::nullopt;
+    if (!chosenClasses || !feedsLoss(op.getY()))
+      return rewriter.notifyMatchFailure(op, "no rows of logits");
     if (!isReadHereOnly(view->rows) ||
         !llvm::all_of(view->ops, [](Operation *op) { return op->getResult(0).hasOneUse(); }))
       return rewriter.notifyMatchFailure(op, "the logits are read elsewhere");
-    Cut cut{without(from, *classes), without(op.getStarts(), *classes), without(to, *classes),
-            without(op.getStrides(), *classes)};
-    Expr rows = cutHead(Expr(rewriter, op.getLoc(), view->rows), cut);
-    SmallVector<int64_t> shape(cut.sizes), order;
+    ArrayRef<int64_t> result = op.getY().getType().getShape();
+    auto take = [&](Expr x) { return takeRows(op, x, *classes); };
+    Choice choice{without(op.getX().getType().getShape(), *classes), without(result, *chosenClasses), take};
+    Expr rows = chooseHead(Expr(rewriter, op.getLoc(), view->rows), choice);
+    SmallVector<int64_t> shape(choice.to), order;
     shape.push_back(view->getNumClasses());
-    for (int64_t dim = 0; dim < int64_t(from.size()); ++dim)
-      order.push_back(dim == *classes ? int64_t(from.size()) - 1 : dim - (dim > *classes));
+    for (int64_t dim = 0; dim < int64_t(result.size()); ++dim)
+      order.push_back(dim == *chosenClasses ? int64_t(result.size()) - 1 : dim - (dim > *chosenClasses));
     rewriter.replaceOp(op, transpose(reshape(rows, shape), order).get());
     return success();
+  }
+
+private:
+  /// Where the result of `op` counts the classes that its operand counts at `classes`; nothing where it chooses among
+  /// these, or has more rows than its operand.
+  static std::optional<int64_t> findClasses(SliceOp op, int64_t classes) {
+    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
+    return from[classes] == to[classes] && from != to ? std::optional(classes) : std::nullopt;
+  }
+  static std::optional<int64_t> findClasses(GatherOp op, int64_t classes) {
+    const int64_t axis = int64_t(op.getAxis());
+    if (axis == classes || op.getUntrainedRow() ||
+        op.getY().getType().getNumElements() > op.getX().getType().getNumElements())
+      return std::nullopt;
+    return axis < classes ? classes + op.getIndices().getType().getRank() - 1 : classes;
+  }
+
+  /// What `op` does to rows x, without the classes that it counts at `classes`.
+  static Expr takeRows(SliceOp op, Expr x, int64_t classes) {
+    SmallVector<int64_t> starts = without(op.getStarts(), classes), strides = without(op.getStrides(), classes),
+                         sizes = without(op.getY().getType().getShape(), classes);
+    for (int64_t extent : x.shape().drop_front(starts.size())) {
+      starts.push_back(0);
+      strides.push_back(1);
+      sizes.push_back(extent);
+    }
+    return slice(x, starts, sizes, strides);
+  }
+  static Expr takeRows(GatherOp op, Expr x, int64_t classes) {
+    const int64_t axis = int64_t(op.getAxis());
+    return gather(x, x.with(op.getIndices()), axis - (axis > classes));
   }
 };
 
@@ -243,5 +282,5 @@ struct RaiseSlice : OpRewritePattern<SliceOp> {
 
 void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
   patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenAlong<SoftmaxOp>, FlattenAlong<LogSoftmaxOp>,
-               RaiseSlice>(patterns.getContext(), always);
+               RaiseRows<SliceOp>, RaiseRows<GatherOp>>(patterns.getContext(), always);
 }

@@ -55,18 +55,22 @@ bool nn::feedsLoss(Value value) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Value> worklist{value};
   bool isReduced = false;
-  while (!worklist.empty())
-    for (Operation *user : worklist.pop_back_val().getUsers()) {
+  while (!worklist.empty()) {
+    Value at = worklist.pop_back_val();
+    for (Operation *user : at.getUsers()) {
       if (seen.size() == kMostOps)
         return false;
       if (!seen.insert(user).second || user->hasTrait<OpTrait::IsTerminator>())
         continue;
       isReduced |= isa<SoftmaxCrossEntropyOp, LogSoftmaxOp, SoftmaxOp, ReductionInterface>(user);
-      if (user->hasTrait<OpTrait::Elementwise>() || isa<ReshapeOp, TransposeOp, SliceOp, LogSoftmaxOp, SoftmaxOp>(user))
+      auto rows = dyn_cast<GatherOp>(user);
+      if (user->hasTrait<OpTrait::Elementwise>() ||
+          isa<ReshapeOp, TransposeOp, SliceOp, LogSoftmaxOp, SoftmaxOp>(user) || (rows && rows.getX() == at))
         llvm::append_range(worklist, user->getResults());
       else if (!isa<SoftmaxCrossEntropyOp, ReductionInterface, GatherElementsOp>(user))
         return false; // another layer
     }
+  }
   return isReduced;
 }
 

@@ -160,7 +160,7 @@ def run_case(maker, options, name, family, folder):
             continue
         if row:
             yield row
-        flags = ["--loss=" + LOSS.format("net/logits" if "merge" in file else "logits")] if file.startswith("eval") and not name.startswith("programs/") else []
+        flags = ["--loss=" + LOSS.format("net/logits" if "merge" in file else "logits")] if line.get("output") == "logits" else []
         state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds, flags)
         if options.forms and state in ("holds", "warns"):
             from devkit import zoo_forms

@@ -1,8 +1,8 @@
 """Files of cases, and the records that `lowtide verify` compares them with.
 
 Reads a line of JSON for each case: {"name", "folder", "exports", "cleaners", "fresh"}. Prints one for each file:
-{"file", "state", "words", "aborted"}; `state` is written or export failed, and done after the last. The libraries that the arguments name are
-loaded once, or all. Each case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
+{"file", "state", "words", "aborted", "output"}; `state` is written or export failed, and done after the last; `output` is what the file ends at. The
+libraries that the arguments name are loaded once, or all. Each case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
 """
 
 import contextlib
@@ -77,17 +77,21 @@ def write_record(case, body, feeds, path, torch):
     numpy.savez(path, **arrays, loss=numpy.array(losses), settings=numpy.frombuffer(settings, dtype=numpy.uint8))
 
 
+def output_of(case, how):
+    """What a file of export `how` ends at."""
+    return "logits" if how.startswith("eval") and not case.ends_in_loss else "loss"
+
+
 def export(case, body, feeds, path, how, torch):
     """One file, as `tools/dev zoo` names it: the exporter, an opset, and options."""
+    output = output_of(case, how)
     feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
     how, opset, words = re.fullmatch(r"([a-z]+)(\d*)((?:-[a-z]+)*)", how).groups()
     options = set(words.split("-"))
-    to_logits = how == "eval" and not case.ends_in_loss
-    outputs = ["logits" if to_logits else "loss"]
-    if to_logits:
+    if output == "logits":
         feeds = dict(list(feeds.items())[:-1])
-    module = shell_of(case, body, torch, with_loss=not to_logits).train(how != "eval")
-    shared = dict(input_names=list(feeds), output_names=outputs, keep_initializers_as_inputs="inputs" in options)
+    module = shell_of(case, body, torch, with_loss=output == "loss").train(how != "eval")
+    shared = dict(input_names=list(feeds), output_names=[output], keep_initializers_as_inputs="inputs" in options)
     if "open" in options and how in ("dynamo", "plain", "decomposed"):
         shared["dynamic_shapes"] = tuple({0: torch.export.Dim.AUTO} if value.dim() else None for value in feeds.values())
     elif "open" in options:
@@ -272,8 +276,8 @@ def apart(function, seconds, attempts=3):
     return apart(function, seconds, attempts - 1) if attempts > 1 else Aborted(f"the process ended by signal {os.WTERMSIG(status)}")
 
 
-def say(file, words):
-    line = {"file": file, "state": "export failed" if words else "written", "words": " ".join(words.split())[:400], "aborted": isinstance(words, Aborted)}
+def say(file, words, output=""):
+    line = {"file": file, "state": "export failed" if words else "written", "words": " ".join(words.split())[:400], "aborted": isinstance(words, Aborted), "output": output}
     print(json.dumps(line), flush=True)
 
 
@@ -287,12 +291,12 @@ def make_files(case, folder, exports, cleaners, fresh, torch):
     failed = apart(lambda: write_record(case, body, feeds, folder / "record.npz", torch), EXPORT_SECONDS)
     say("record.npz", failed)
     for how in exports if not failed else ():
-        path = folder / f"{how}.onnx"
+        path, output = folder / f"{how}.onnx", output_of(case, how)
         words = apart(lambda: export(case, body, feeds, path, how, torch), EXPORT_SECONDS)
-        say(path.name, words)
+        say(path.name, words, output)
         for cleaner in cleaners if not words else ():
             cleaned = folder / f"{how}-{cleaner}.onnx"
-            say(cleaned.name, apart(lambda: clean(path, cleaned, cleaner), CLEAN_SECONDS))
+            say(cleaned.name, apart(lambda: clean(path, cleaned, cleaner), CLEAN_SECONDS), output)
 
 
 def load_exporter(torch):
@@ -319,7 +323,7 @@ def main():
             sys.stdout.flush()
             os._exit(0)
         os.waitpid(child, 0)
-        print(json.dumps({"file": "", "state": "done", "words": "", "aborted": False}), flush=True)
+        print(json.dumps({"file": "", "state": "done", "words": "", "aborted": False, "output": ""}), flush=True)
 
 
 if __name__ == "__main__":

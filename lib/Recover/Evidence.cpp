@@ -158,7 +158,7 @@ std::optional<std::string> lowtide::findScope(StringRef name) {
 StringRef lowtide::findEvaluatedOperator(StringRef name) {
   if (!name.starts_with("/"))
     return "";
-  StringRef last = name.rsplit('/').second;
+  StringRef last = name.rsplit('/').second.split('@').first; // what was taken out of the result
   auto [value, number] = last.rsplit("_output_");
   if (number.empty() || !all_of(number, isDigit))
     return "";

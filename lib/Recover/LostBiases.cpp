@@ -1,4 +1,4 @@
-//===- LostBiases.cpp - biases of zeros that a cleaner removed --------------------===//
+//===- LostBiases.cpp - biases of zeros that are gone ------------------------------===//
 //
 // A linear layer on more than two dimensions is a product and a sum. onnxslim and onnx-simplifier drop the addition of
 // zeros, and with it the bias. onnxslim gives the product the name of the sum: `/b1/q/Add_output_0`. PyTorch's current
@@ -145,4 +145,47 @@ void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {
   }
   if (hasBiases && !bare.empty())
     graph.addDoubt({FindingKind::BiasesPerhapsRemoved, bare.front(), {bare.begin(), bare.end()}});
+}
+
+/// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
+static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
+                                             const StringSet<> &evaluatedFrom, const NodeProto &node) {
+  if (node.input_size() != 2 || isRewritten(node))
+    return nullptr;
+  SmallVector<const SignatureEntry *> gone;
+  for (const std::string &operand : findProgramOperands(node)) {
+    const SignatureEntry *entry = signature.findPlaceholder(operand);
+    if (!entry || entry->kind != SignatureEntry::Parameter || evaluatedFrom.contains(entry->target))
+      continue;
+    if (leafOf(entry->target) == "bias")
+      return entry;
+    if (entry->target != node.input(1))
+      gone.push_back(entry);
+  }
+  // Under another name, it is the only one that the rule could have dropped, unless the program has another weight
+  // here, which the exporter merged with the one that the node reads.
+  const SignatureEntry *weight = signature.findTarget(node.input(1));
+  const bool isMerged = weight && !is_contained(findProgramOperands(node), weight->placeholder);
+  return isWithoutBias(node) && !isMerged && gone.size() == 1 ? gone.front() : nullptr;
+}
+
+void lowtide::restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
+  StringSet<> evaluatedFrom;
+  for (const auto &value : proto.value_info())
+    for (const std::string &name : findFoldedFrom(value))
+      evaluatedFrom.insert(name);
+  StringSet<> restored;
+  for (NodeProto &node : *proto.mutable_node()) {
+    int64_t channels = outputChannels(graph, node);
+    const SignatureEntry *entry = channels ? findDroppedBias(graph, signature, evaluatedFrom, node) : nullptr;
+    if (!entry)
+      continue;
+    int32_t type = graph.find(node.input(1))->data_type();
+    if (graph.find(entry->target) && !restored.contains(entry->target))
+      continue;
+    if (restored.insert(entry->target).second)
+      graph.addInitializer(entry->target, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
+                           {"", "the exporter dropped it, for it is all zeros", false});
+    node.add_input(entry->target);
+  }
 }

@@ -1,4 +1,4 @@
-//===- LostBiases.h - biases of zeros that a cleaner removed ----------------------===//
+//===- LostBiases.h - biases of zeros that are gone --------------------------------===//
 
 #ifndef LOWTIDE_LIB_RECOVER_LOSTBIASES_H
 #define LOWTIDE_LIB_RECOVER_LOSTBIASES_H
@@ -16,6 +16,9 @@ void restoreNamedBiases(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// In files of PyTorch's current exporter whose notes are gone: biases of zeros that its optimizer dropped.
 void restoreRewrittenBiases(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+
+/// In files with notes: biases that operations of the program read, and that the exporter's optimizer dropped.
+void restoreBiases(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
 } // namespace lowtide
 

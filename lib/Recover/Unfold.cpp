@@ -149,49 +149,6 @@ joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &images, String
   return copies;
 }
 
-/// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
-static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
-                                             const StringSet<> &evaluatedFrom, const NodeProto &node) {
-  if (node.input_size() != 2 || isRewritten(node))
-    return nullptr;
-  SmallVector<const SignatureEntry *> gone;
-  for (const std::string &operand : findProgramOperands(node)) {
-    const SignatureEntry *entry = signature.findPlaceholder(operand);
-    if (!entry || entry->kind != SignatureEntry::Parameter || evaluatedFrom.contains(entry->target))
-      continue;
-    if (leafOf(entry->target) == "bias")
-      return entry;
-    if (entry->target != node.input(1))
-      gone.push_back(entry);
-  }
-  // Under another name, it is the only one that the rule could have dropped, unless the program has another weight
-  // here, which the exporter merged with the one that the node reads.
-  const SignatureEntry *weight = signature.findTarget(node.input(1));
-  const bool isMerged = weight && !is_contained(findProgramOperands(node), weight->placeholder);
-  return isWithoutBias(node) && !isMerged && gone.size() == 1 ? gone.front() : nullptr;
-}
-
-static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
-  StringSet<> evaluatedFrom;
-  for (const auto &value : proto.value_info())
-    for (const std::string &name : findFoldedFrom(value))
-      evaluatedFrom.insert(name);
-  StringSet<> restored;
-  for (NodeProto &node : *proto.mutable_node()) {
-    int64_t channels = outputChannels(graph, node);
-    const SignatureEntry *entry = channels ? findDroppedBias(graph, signature, evaluatedFrom, node) : nullptr;
-    if (!entry)
-      continue;
-    int32_t type = graph.find(node.input(1))->data_type();
-    if (graph.find(entry->target) && !restored.contains(entry->target))
-      continue;
-    if (restored.insert(entry->target).second)
-      graph.addInitializer(entry->target, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
-                           {"", "the exporter dropped it, for it is all zeros", false});
-    node.add_input(entry->target);
-  }
-}
-
 namespace {
 /// Which files a rule is for.
 enum class Files { All, WithNotes, WithoutNotes, OfTensorFlow };
@@ -512,6 +469,17 @@ static const UnfoldingRule lastRules[] = {
      "zeros, trained like any bias"},
     {[](Unfolding &all) { doubtLostOperations(all.graph, all.proto, all.signature); }, Files::WithNotes,
      "operations that are gone, for they did nothing to first values", ""},
+    {ofGraph<unfoldSplitProducts>, Files::WithoutNotes,
+     "weights of layers that read the same value (queries, keys and values), which onnx-simplifier joined (`_v_200`) "
+     "to split the result",
+     "a weight for each part, called as the bias that is added to it; of a layer without a bias under a name of its "
+     "own, with a warning"},
+    {ofGraph<unfoldRepeatedRows>, Files::WithoutNotes,
+     "by cleaners, what a module that does nothing else looked up in its table at constant positions "
+     "(`/net/positions/Gather_output_0`), and what programs repeat (`/net/Expand_output_0`, `expand_1`; the same rows "
+     "for each sample), but for tables that formulas wrote",
+     "the table, of the rows that were read, under the module's name and with a warning; otherwise what was repeated, "
+     "under the result's name. Elements that agree bit by bit are one, unless all numbers of a row are equal"},
     {ofGraph<unfoldNormScales>, Files::WithoutNotes,
      "1 + w of a norm's scale, or w that it converted to f32 (the exporter's numbers tell: one operation), and scales "
      "and biases with dimensions of one around them, also by onnxruntime and "

@@ -243,6 +243,11 @@ std::string withoutOne(const UnfoldingGraph &graph, const ::onnx::TensorProto &t
 /// Scales and biases of norms in files without notes.
 void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
+/// In files without notes: weights of layers that read the same value, which onnx-simplifier joined.
+void unfoldSplitProducts(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+/// In files without notes: tables that were looked up at constant positions, and what was repeated.
+void unfoldRepeatedRows(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+
 /// Values of the program that the exporter merged because their parameters began equal.
 void unfoldMergedReaders(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 

@@ -1,0 +1,184 @@
+//===- CleanedTest.cpp - what cleaners evaluate, repeat and join, without notes -----------===//
+//
+// `tools/dev zoo --only=transformers --cleaners` are the real files.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+namespace {
+/// `number` rows of four numbers as a generator draws them, each once.
+std::vector<float> drawRows(int number) {
+  std::vector<float> rows;
+  for (int i = 0; i != 4 * number; ++i)
+    rows.push_back(float(std::fmod(std::sin(double(i) + 1) * 43758.5453, 1.0)));
+  return rows;
+}
+
+std::vector<float> repeat(std::vector<float> rows, int times) {
+  std::vector<float> all;
+  for (int i = 0; i != times; ++i)
+    all.insert(all.end(), rows.begin(), rows.end());
+  return all;
+}
+
+/// y = norm(x + t) of two samples of `places` places, where t, of `dims`, is called `name`; nodes are in module `net`.
+ModelProto addTable(const std::string &name, const std::string &dims, const std::vector<float> &values, int places = 3,
+                    const std::string &reader = "/net/Add") {
+  const std::string shape = "float[2," + std::to_string(places) + ",4]";
+  ModelProto model = parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (" + shape + " x) => (" + shape +
+                                " y) <float[4] w = {1, 2, 3, "
+                                "4}, float[4] b = {1, 2, 3, 5}> { h = Add(x, t) y = LayerNormalization(h, w, b) }");
+  model.set_producer_name("pytorch");
+  auto &tensor = *model.mutable_graph()->add_initializer();
+  tensor.set_name("t");
+  tensor.set_data_type(::onnx::TensorProto::FLOAT);
+  for (size_t at = 0; at < dims.size(); at += 2)
+    tensor.add_dims(dims[at] - '0');
+  for (float value : values)
+    tensor.add_float_data(value);
+  renameValue(model, "t", name);
+  renameValue(model, "w", "net.norm.weight");
+  renameValue(model, "b", "net.norm.bias");
+  model.mutable_graph()->mutable_node(0)->set_name(reader);
+  model.mutable_graph()->mutable_node(1)->set_name("/net/norm/LayerNormalization");
+  return model;
+}
+
+const std::string looked = "/net/pos/Gather_output_0", expanded = "/net/Expand_output_0";
+} // namespace
+
+TEST(Cleaned, ATableThatWasLookedUpIsItsModules) {
+  const std::vector<float> rows = drawRows(3);
+  for (const auto &[dims, times] :
+       std::initializer_list<std::pair<std::string, int>>{{"3,4", 1}, {"1,3,4", 1}, {"2,3,4", 2}}) {
+    Classified result = classify(addTable(looked, dims, repeat(rows, times)));
+    const InitializerInfo *table = result.find("net.pos.weight");
+    ASSERT_TRUE(table) << dims << result.messages;
+    EXPECT_EQ(table->role, InitializerRole::Parameter);
+    EXPECT_THAT(table->dims, ElementsAre(3, 4));
+    EXPECT_THAT(result.values["net.pos.weight"], ElementsAreArray(rows));
+    EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: net.pos.weight"));
+    EXPECT_THAT(result.replaced[looked], SizeIs(1));
+  }
+}
+
+TEST(Cleaned, KindsOfTokensAreOneRow) {
+  Classified result = classify(addTable(looked, "2,3,4", repeat(drawRows(1), 6)));
+  ASSERT_TRUE(result.find("net.pos.weight")) << result.messages;
+  EXPECT_THAT(result.values["net.pos.weight"], ElementsAreArray(drawRows(1)));
+}
+
+TEST(Cleaned, ARowOfPaddingIsTheSameForEachSample) {
+  std::vector<float> rows = drawRows(3);
+  std::fill(rows.begin(), rows.begin() + 4, 0.0f);
+  Classified result = classify(addTable(looked, "2,3,4", repeat(rows, 2)));
+  ASSERT_TRUE(result.find("net.pos.weight")) << result.messages;
+  EXPECT_THAT(result.values["net.pos.weight"], ElementsAreArray(rows));
+  // Two rows of one number each: whether they are one of the table, their numbers do not tell.
+  std::fill(rows.begin(), rows.begin() + 8, 0.0f);
+  EXPECT_FALSE(classify(addTable(looked, "1,3,4", rows)).find("net.pos.weight"));
+}
+
+TEST(Cleaned, OtherModulesLookUpNoWeight) {
+  // A module that computes more has its table under another name.
+  Classified result = classify(addTable(looked, "3,4", drawRows(3), 3, "/net/pos/Add"));
+  EXPECT_FALSE(result.find("net.pos.weight"));
+  EXPECT_THAT(result.messages, HasSubstr(looked));
+  // Sinusoids are no parameter, whoever looks them up.
+  std::vector<float> waves;
+  for (int i = 0; i != 32; ++i)
+    waves.push_back(float(std::sin(double(i / 4) * std::pow(0.1, i % 4))));
+  result = classify(addTable(looked, "8,4", waves, 8));
+  EXPECT_FALSE(result.find("net.pos.weight"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("net.norm.weight", "net.norm.bias"));
+}
+
+TEST(Cleaned, ATokenIsOneForAllSamples) {
+  const std::vector<float> token = drawRows(3);
+  Classified result = classify(addTable(expanded, "2,3,4", repeat(token, 2)));
+  const InitializerInfo *once = result.find(expanded + "@once");
+  ASSERT_TRUE(once) << result.messages;
+  EXPECT_EQ(once->role, InitializerRole::Parameter);
+  EXPECT_THAT(once->dims, ElementsAre(1, 3, 4));
+  EXPECT_THAT(result.values[expanded + "@once"], ElementsAreArray(token));
+  EXPECT_THAT(result.messages, HasSubstr("seem to come from parameters; they are trained: " + expanded + "@once"));
+
+  // In files of the current exporter the name is the operation's.
+  ModelProto model = addTable("expand_1", "2,3,4", repeat(token, 2), 3, "node_add");
+  result = classify(model);
+  ASSERT_TRUE(result.find("expand_1@once")) << result.messages;
+  EXPECT_THAT(result.messages, HasSubstr("nothing tells from which: expand_1@once"));
+}
+
+TEST(Cleaned, WhatDiffersOrBeganEqualIsNotOne) {
+  // Samples differ.
+  EXPECT_FALSE(classify(addTable(expanded, "2,3,4", drawRows(6))).find(expanded + "@once"));
+  // One number everywhere.
+  EXPECT_FALSE(classify(addTable(expanded, "2,3,4", std::vector<float>(24, 0.5f))).find(expanded + "@once"));
+  // A parameter whose rows began equal, which a conversion reads: only samples are equal for another reason.
+  const std::string converted = "/net/Cast_output_0";
+  EXPECT_FALSE(classify(addTable(converted, "3,4", repeat(drawRows(1), 3))).find(converted + "@once"));
+  Classified result = classify(addTable(converted, "2,3,4", repeat(drawRows(3), 2)));
+  EXPECT_TRUE(result.find(converted + "@once")) << result.messages;
+}
+
+namespace {
+/// The parts of x · [w v] by onnx-simplifier; `biases` are added to them.
+ModelProto splitProduct(const std::vector<std::string> &biases, const std::string &weight = "_v_7") {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,1] y, float[2,2] z)
+    <float[2,3] w = {1, 2, 3, 4, 5, 6}, int64[2] sizes = {1, 2}, float[1] b0 = {7}, float[2] b1 = {8, 9}> {
+      p = MatMul(x, w)
+      p0, p1 = Split<axis = -1>(p, sizes)
+      y = Add(b0, p0)
+      z = Add(p1, b1)
+    })");
+  model.set_producer_name("pytorch");
+  model.mutable_graph()->mutable_node(0)->set_name("MatMul_0");
+  model.mutable_graph()->mutable_node(2)->set_name("/net/a/Add");
+  model.mutable_graph()->mutable_node(3)->set_name("/net/b/Add");
+  renameValue(model, "w", weight);
+  renameValue(model, "b0", biases[0]);
+  renameValue(model, "b1", biases[1]);
+  return model;
+}
+} // namespace
+
+TEST(Cleaned, JoinedLayersAreCalledAsTheirBiases) {
+  Classified result = classify(splitProduct({"net.a.bias", "net.b.bias"}));
+  ASSERT_TRUE(result.find("net.a.weight") && result.find("net.b.weight")) << result.messages;
+  EXPECT_THAT(result.find("net.b.weight")->dims, ElementsAre(2, 2));
+  EXPECT_THAT(result.values["net.a.weight"], ElementsAre(1, 4));
+  EXPECT_THAT(result.values["net.b.weight"], ElementsAre(2, 5, 3, 6));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(4));
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.replaced["_v_7"], ElementsAre("_v_7"));
+
+  // Of a part that no bias tells, a warning names what is trained.
+  result = classify(splitProduct({"net.a.bias", "net.b.scale"}));
+  EXPECT_TRUE(result.find("net.a.weight"));
+  EXPECT_TRUE(result.find("p1.weight"));
+  EXPECT_THAT(result.messages, HasSubstr("does not tell everything about them: p1.weight"));
+}
+
+TEST(Cleaned, AProgramsOwnSplitStays) {
+  EXPECT_FALSE(classify(splitProduct({"net.a.bias", "net.b.bias"}, "net.qkv.weight")).find("net.a.weight"));
+  EXPECT_FALSE(classify(splitProduct({"net.a.scale", "net.b.scale"})).find("net.a.weight"));
+}

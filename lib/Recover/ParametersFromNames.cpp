@@ -170,6 +170,12 @@ static bool followsChannels(const MergedTensors &merged, const TensorProto &tens
   return false;
 }
 
+/// Whether a cleaner let a layer add what the program adds to its result: its own bias has one dimension.
+static bool isFusedSum(const TensorFacts &facts, const InitializerUse &use) {
+  return use.node->op_type() == "Gemm" && use.operand == 2 && facts.tensor->dims_size() != 1 &&
+         isInventedName(facts.tensor->name());
+}
+
 /// Whether the tensor scales values by one number for each channel: a layer's scale. Masks of ones look the same, but
 /// where a convolution made the channels.
 static bool isFreshScale(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts) {
@@ -322,8 +328,8 @@ static InitializerInfo classify(const ModelView &file, const MergedTensors &merg
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::Setting);
   if (fillsBias(file, facts))
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::FillsBias);
-  bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
-    return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
+  bool isWeight = llvm::any_of(facts.uses, [&](const InitializerUse &use) {
+    return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add" && !isFusedSum(facts, use);
   });
   if (merged.isTensorFlow())
     return classifyVariable(file, merged, facts, name, isWeight);

@@ -182,3 +182,21 @@ TEST(Cleaned, AProgramsOwnSplitStays) {
   EXPECT_FALSE(classify(splitProduct({"net.a.bias", "net.b.bias"}, "net.qkv.weight")).find("net.a.weight"));
   EXPECT_FALSE(classify(splitProduct({"net.a.scale", "net.b.scale"})).find("net.a.weight"));
 }
+
+TEST(Cleaned, WhatALayerAddsIsItsBiasInOneDimension) {
+  // BART's `final_logits_bias`, a buffer of zeros [1, words], which onnxslim let the layer add.
+  auto fuse = [](const std::string &dims) {
+    ModelProto model = parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2,2] x) => (float[2,3] y) "
+                                  "<float[2,3] w = {1, 2, 3, 4, 5, 6}, float[" +
+                                  dims + "] b = {0, 0, 0}> { y = Gemm(x, w, b) }");
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(0)->set_name("/net/head/MatMul_output_0");
+    renameValue(model, "w", "/net/head/MatMul_output_0_weight");
+    renameValue(model, "b", "onnx::Add_85");
+    return classify(model);
+  };
+  Classified result = fuse("1,3");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("net.head.weight"));
+  EXPECT_THAT(result.messages, HasSubstr("they are not trained: onnx::Add_85"));
+  EXPECT_THAT(fuse("3").names(InitializerRole::Parameter), ElementsAre("net.head.weight", "net.head.bias"));
+}

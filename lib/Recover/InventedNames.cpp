@@ -25,7 +25,8 @@ static bool isNumberedValue(StringRef name) {
       .Cases({"scalar_tensor_default", "scalar_tensor", "lift_fresh_copy", "full", "full_like",
               "convert_element_type_default"},
              true)
-      .Cases({"fill", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "linspace"}, true)
+      .Cases({"fill", "zeros", "ones", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "linspace"},
+             true)
       .Default(false);
 }
 

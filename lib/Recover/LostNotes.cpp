@@ -80,8 +80,12 @@ Cleaner lowtide::findCleaner(const ModelProto &model) {
 bool lowtide::isNameOfValue(StringRef name) {
   if (name.contains('.'))
     return false;
+  // A program may call a tensor of its own `linear_weight`.
   if (StringRef stem = name; stem.consume_back("_weight") || stem.consume_back("_bias"))
-    return StringSwitch<bool>(operationName(stem)).Cases({"val", "matmul", "getitem"}, true).Default(false);
+    return StringSwitch<bool>(operationName(stem))
+        .Cases({"val", "matmul", "getitem"}, true)
+        .Cases({"linear", "addmm", "mm", "add", "mul", "sub", "div"}, operationNumber(stem) != 0)
+        .Default(false);
   StringRef operation = operationName(name);
   if (movesElements(name) || isElementOperation(operation))
     return true;
@@ -238,14 +242,12 @@ static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &gra
 /// Weights and biases of layers by which onnxslim did what the program does to a layer's result. It calls them after
 /// that: `add_weight_fused`.
 static std::vector<std::string> findScaledLayers(const ::onnx::GraphProto &graph) {
-  const Makers makers(graph);
   std::vector<std::string> scaled;
   for (const NodeProto &node : graph.node())
-    for (const std::string &input : node.input())
-      if (StringRef result = input; node.op_type() == "Gemm" &&
-                                    (result.consume_back("_weight_fused") || result.consume_back("_bias_fused")) &&
-                                    makers.find(result.str()))
-        scaled.push_back(input);
+    for (StringRef input : node.input())
+      if (node.op_type() == "Gemm" && (input.ends_with("_weight_fused") || input.ends_with("_bias_fused")) &&
+          (input.starts_with("/") || !input.contains('.')))
+        scaled.push_back(input.str());
   return scaled;
 }
 

@@ -319,6 +319,10 @@ static const UnfoldingRule firstRules[] = {
      "warning"},
     {ofGraph<joinRepeatedRecurrent>, Files::WithoutNotes,
      "tensors of a recurrent layer that runs again, evaluated for each run", "one set of tensors"},
+    {ofGraph<joinCopiedWeights>, Files::WithoutNotes,
+     "equal weights of a layer that runs again, one for each run (`/net/key_1/MatMul_output_0_weight`, or with one "
+     "bias), as onnxslim writes them",
+     "one weight"},
     {ofGraph<unfoldNarrow>, Files::WithoutNotes, "what a layer reads next to a conversion to 16 bits of the same type",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where it was rounded"},
     {ofGraph<unfoldNamelessStates>, Files::WithoutNotes,
@@ -472,8 +476,8 @@ static const UnfoldingRule lastRules[] = {
     {ofGraph<unfoldSplitProducts>, Files::WithoutNotes,
      "weights of layers that read the same value (queries, keys and values), which onnx-simplifier joined (`_v_200`) "
      "to split the result",
-     "a weight for each part, called as the bias that is added to it; of a layer without a bias under a name of its "
-     "own, with a warning"},
+     "a weight for each part, called as the bias that is added to it; of a layer without a bias after the part, with a "
+     "warning"},
     {ofGraph<unfoldRepeatedRows>, Files::WithoutNotes,
      "by cleaners, what a module that does nothing else looked up in its table at constant positions "
      "(`/net/positions/Gather_output_0`), and what programs repeat (`/net/Expand_output_0`, `expand_1`; the same rows "

@@ -126,6 +126,8 @@ bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int o
 /// In files without notes: recurrent layers that run again (`/net/rnn_1/GRU`) read the tensors of their first run,
 /// where the exporter evaluated equal ones for each.
 void joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+/// In files without notes: weights of layers that run again, of which onnxslim wrote one for each run.
+void joinCopiedWeights(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// Rows of a table, gathered at constant positions, some of them several times.
 bool unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same in files without notes: a table of relative positions that `node` adds.

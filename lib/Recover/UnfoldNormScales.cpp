@@ -64,8 +64,12 @@ public:
     int numNodes = proto.node_size();
     for (int i = 0; i != numNodes; ++i) {
       NodeProto &node = *proto.mutable_node(i);
-      for (const std::string &output : node.output())
+      for (const std::string &output : node.output()) {
         producers[output] = &node;
+        // Cleaners remove conversions to the type that is there, and leave the result's name.
+        if (findEvaluatedOperator(output) == "Cast")
+          converting.insert(graph.getPaths().findOfValue(output).value_or(""));
+      }
       if (node.op_type() == "Cast")
         converting.insert(findModulePath(node).value_or(""));
       if (node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1 &&

@@ -71,7 +71,7 @@ std::string SplitProducts::findWeightName(StringRef result, int64_t size) const 
   const TensorProto *tensor = graph.find(bias);
   const bool isBias = tensor && tensor->dims_size() == 1 && tensor->dims(0) == size && leafOf(bias) == "bias";
   const std::string name = isBias ? (moduleOf(bias) + ".weight").str() : "";
-  return graph.find(name) || readers.lookup(bias).size() != 1 ? "" : name;
+  return graph.find(name) ? "" : name;
 }
 
 void SplitProducts::unfold(const NodeProto &product) {
@@ -82,7 +82,10 @@ void SplitProducts::unfold(const NodeProto &product) {
       readers.lookup(weight->name()).size() != 1 || readers.lookup(product.output(0)).size() != 1)
     return;
   const NodeProto &split = *readers.lookup(product.output(0))[0];
-  const std::vector<int64_t> sizes = split.op_type() == "Split" ? findSizes(split) : std::vector<int64_t>();
+  // A node of the program keeps the name that its exporter gave it.
+  const bool isOfProgram = StringRef(split.name()).starts_with("/") || StringRef(split.name()).starts_with("node_");
+  const std::vector<int64_t> sizes =
+      split.op_type() == "Split" && !isOfProgram ? findSizes(split) : std::vector<int64_t>();
   const int64_t inputs = weight->dims(0), outputs = weight->dims(1);
   std::optional<std::string> bytes = sizes.size() < 2 ? std::nullopt : graph.read(*weight);
   if (!bytes || std::accumulate(sizes.begin(), sizes.end(), int64_t(0)) != outputs)
@@ -105,8 +108,6 @@ void SplitProducts::unfold(const NodeProto &product) {
     parts.push_back(std::move(part));
     first += size;
   }
-  if (nameless.size() == parts.size())
-    return;
   std::vector<std::string> turned;
   for (const UnfoldedPart &part : parts) {
     graph.addParts(*weight, *bytes, part, "onnx-simplifier joined it with others in", nameless.contains(part.name));

@@ -20,6 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 namespace {
 /// `number` rows of four numbers as a generator draws them, each once.
@@ -180,7 +181,90 @@ TEST(Cleaned, JoinedLayersAreCalledAsTheirBiases) {
 
 TEST(Cleaned, AProgramsOwnSplitStays) {
   EXPECT_FALSE(classify(splitProduct({"net.a.bias", "net.b.bias"}, "net.qkv.weight")).find("net.a.weight"));
-  EXPECT_FALSE(classify(splitProduct({"net.a.scale", "net.b.scale"})).find("net.a.weight"));
+  ModelProto model = splitProduct({"net.a.bias", "net.b.bias"});
+  model.mutable_graph()->mutable_node(1)->set_name("/net/Split");
+  EXPECT_FALSE(classify(model).find("net.a.weight"));
+}
+
+namespace {
+/// z = (x · Vᵀ + b) · Wᵀ + c of two equal weights, as onnxslim writes them.
+ModelProto callTwice(const std::vector<std::string> &weights, const std::vector<std::string> &biases,
+                     const std::string &second = "{1, 2, 4, 3}") {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] z)
+    <float[2,2] v = {1, 2, 4, 3}, float[2,2] w = )" +
+                                second + R"(, float[2] b = {7, 8}, float[2] c = {9, 9.5}> {
+      h = Gemm<transB = 1>(x, v, b)
+      y = Relu(h)
+      z = Gemm<transB = 1>(y, w, c)
+    })");
+  model.set_producer_name("pytorch");
+  auto &nodes = *model.mutable_graph()->mutable_node();
+  nodes[0].set_name(weights[0].substr(0, weights[0].size() - 7));
+  nodes[2].set_name(weights[1].substr(0, weights[1].size() - 7));
+  renameValue(model, "v", weights[0]);
+  renameValue(model, "w", weights[1]);
+  renameValue(model, "b", biases[0]);
+  if (biases[1] == biases[0])
+    nodes[2].set_input(2, biases[0]);
+  else
+    renameValue(model, "c", biases[1]);
+  return model;
+}
+
+const std::vector<std::string> twice = {"/net/key/MatMul_output_0_weight", "/net/key_1/MatMul_output_0_weight"};
+} // namespace
+
+TEST(Cleaned, ALayerThatRunsAgainHasOneWeight) {
+  Classified result = classify(callTwice(twice, {"net.key.bias", "net.key.bias"}));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("net.key.weight", "net.key.bias"));
+  EXPECT_THAT(result.replaced[twice[1]], ElementsAre(twice[0]));
+  // The exporter's numbers of a module's runs tell, where there is no bias to share.
+  result = classify(callTwice(twice, {"onnx::Add_1", "onnx::Add_2"}));
+  EXPECT_FALSE(result.find("net.key_1.weight")) << result.messages;
+  // Without modules, the one bias does.
+  result = classify(callTwice({"val_8_weight", "val_16_weight"}, {"net.key.bias", "net.key.bias"}));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("val_8_weight", "net.key.bias"));
+}
+
+TEST(Cleaned, LayersThatWereCopiedTrainApart) {
+  const std::vector<std::string> layers = {"/net/layers.0/fc/MatMul_output_0_weight",
+                                           "/net/layers.1/fc/MatMul_output_0_weight"};
+  Classified result = classify(callTwice(layers, {"net.layers.0.fc.bias", "net.layers.1.fc.bias"}));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(4));
+  result = classify(callTwice({"val_8_weight", "val_16_weight"}, {"net.a.bias", "net.b.bias"}));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(4));
+  // Other numbers.
+  result = classify(callTwice(twice, {"net.key.bias", "net.key.bias"}, "{1, 2, 4, 5}"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(3));
+}
+
+TEST(Cleaned, NumbersOfTheProgramAreNotTrained) {
+  // `ones`, evaluated by a cleaner in a file of the current exporter.
+  Classified result = classify(addTable("ones", "2,3,4", std::vector<float>(24, 1), 3, "node_mul"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("net.norm.weight", "net.norm.bias"));
+  EXPECT_THAT(result.messages, HasSubstr("they are not trained: ones"));
+}
+
+TEST(Cleaned, WeightsOfNumberedOperationsAreNotTheProgramsNames) {
+  auto named = [](const std::string &weight) {
+    ModelProto model = callTwice({"val_8_weight", weight}, {"net.a.bias", "net.b.bias"}, "{5, 6, 8, 7}");
+    model.mutable_graph()->mutable_node(1)->set_name("node_relu");
+    return classify(model);
+  };
+  EXPECT_TRUE(named("linear_32_weight").find("net.b.weight"));
+  EXPECT_TRUE(named("linear_weight").find("linear_weight"));
+}
+
+TEST(Cleaned, EveryLayerThatWasScaledIsNamed) {
+  // Also of the last, whose result has another name.
+  ModelProto model = callTwice({"linear_1_weight_fused", "linear_3_weight_fused"},
+                               {"linear_1_bias_fused", "linear_3_bias_fused"}, "{5, 6, 8, 7}");
+  EXPECT_THAT(classify(model).messages,
+              HasSubstr("linear_1_weight_fused, linear_1_bias_fused, linear_3_weight_fused, linear_3_bias_fused"));
+  model = callTwice({"net.weight_fused.weight", "net.b.weight"}, {"net.bias_fused", "net.b.bias"}, "{5, 6, 8, 7}");
+  EXPECT_THAT(classify(model).messages, Not(HasSubstr("multiplied weights")));
 }
 
 TEST(Cleaned, WhatALayerAddsIsItsBiasInOneDimension) {

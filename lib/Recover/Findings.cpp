@@ -70,8 +70,8 @@ static constexpr Row rows[] = {
      "block), or added to a bias what it adds to the result; training what that gave is training neither: {names}",
      "compile the exporter's own file: the cleaner is not needed"},
     {FindingKind::BiasesPerhapsRemoved, "biases-perhaps-removed", Certainty::Assumed,
-     "linear layers have no bias in a file that onnx-simplifier cleaned, which drops biases of zeros: if the program "
-     "has them, they are not trained: {names}",
+     "layers have no bias in a file whose exporter or cleaner drops biases of zeros: if the program has them, they are "
+     "not trained: {names}",
      "export with {optimize=False or do_constant_folding=False}"},
     {FindingKind::NormsFolded, "norms-folded", Certainty::Inferred,
      "{batch normalizations were} folded into the layers before and cannot be trained: {names}",
@@ -81,7 +81,7 @@ static constexpr Row rows[] = {
      "the program has one there, it cannot be trained: {names}",
      "{export in training form}"},
     {FindingKind::ProjectionsJoined, "projections-joined", Certainty::Inferred,
-     "onnxruntime joined weights and biases of queries, keys and values; they are trained as one tensor, by another "
+     "a cleaner joined weights and biases of queries, keys and values; they are trained as one tensor, by another "
      "name and in another order: the same for optimizers that treat each element by itself: {names}",
      "compile the exporter's own file: the fusion is not needed"},
     {FindingKind::ChannelsLast, "channels-last", Certainty::Inferred,

@@ -74,11 +74,33 @@ static std::string findRewrittenBias(const NodeProto &node) {
   return weight.contains('.') && weight.consume_back("weight") ? (weight + "bias").str() : node.output(0) + ".bias";
 }
 
+/// Whether the file holds biases, none of which is all zeros, as those of a model that was trained: a bias of zeros is
+/// none of its.
+static bool haveBiasesTrained(const UnfoldingGraph &graph, const GraphProto &proto) {
+  bool areThere = false;
+  for (const TensorProto &tensor : proto.initializer()) {
+    if (tensor.dims_size() != 1 || leafOf(tensor.name()) != "bias" || !isFloatType(tensor.data_type()))
+      continue;
+    const std::string bytes = graph.read(tensor).value_or("");
+    if (all_of(bytes, [](char byte) { return byte == 0; }))
+      return false;
+    areThere = true;
+  }
+  return areThere;
+}
+
 void lowtide::restoreRewrittenBiases(UnfoldingGraph &graph, GraphProto &proto) {
   StringSet<> restored; // a layer may be called again
+  SmallVector<std::string> bare;
+  const bool isTrained = haveBiasesTrained(graph, proto);
   for (NodeProto &node : *proto.mutable_node()) {
     if (!isRewrittenWithoutBias(node))
       continue;
+    // The exporter gives a convolution without a bias one of zeros, which it drops as well.
+    if (isTrained && node.op_type() != "Gemm") {
+      bare.push_back(node.output(0));
+      continue;
+    }
     const int64_t channels = outputChannels(graph, node);
     const std::string name = findRewrittenBias(node);
     if (!channels || (graph.find(name) && !restored.contains(name)))
@@ -92,6 +114,8 @@ void lowtide::restoreRewrittenBiases(UnfoldingGraph &graph, GraphProto &proto) {
       node.add_input();
     node.set_input(2, name);
   }
+  if (!bare.empty())
+    graph.addDoubt({FindingKind::BiasesPerhapsRemoved, bare.front(), {bare.begin(), bare.end()}});
 }
 
 void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {

@@ -93,6 +93,9 @@ bool lowtide::isNameOfValue(StringRef name) {
       .Cases({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "outer", "where", "masked_fill",
               "linalg_vector_norm", "norm", "_weight_norm", "_weight_norm_interface"},
              true)
+      .Cases({"select_scatter", "slice_scatter", "index_put", "scatter", "scatter_add", "index_add", "tril", "triu",
+              "diagonal", "cat", "stack"},
+             true)
       .Cases({"sum", "mean", "amax", "softmax", "_softmax", "flip", "roll", "cumsum", "pad", "constant_pad_nd",
               "repeat_interleave", "layer_norm", "mul", "add"},
              true)

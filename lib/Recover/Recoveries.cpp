@@ -189,10 +189,12 @@ static Names findFused(const GraphProto &graph, llvm::ArrayRef<llvm::StringRef> 
   return found;
 }
 
-/// Weights and biases of queries, keys and values that onnxruntime's fusions joined and gave names of their own.
+/// Weights and biases of queries, keys and values that fusions of onnxruntime, or of onnx-simplifier, joined and gave
+/// names of their own.
 static Names findJoinedProjections(GraphProto &graph) {
-  return findFused(graph, {"Attention", "MultiHeadAttention"},
-                   [](llvm::StringRef name) { return name.ends_with("qkv_weight") || name.ends_with("qkv_bias"); });
+  return findFused(graph, {"Attention", "MultiHeadAttention"}, [](llvm::StringRef name) {
+    return name.ends_with("qkv_weight") || name.ends_with("qkv_bias") || name.starts_with("_v_");
+  });
 }
 
 /// Weights of convolutions whose channels onnxruntime moved to the end.
@@ -273,7 +275,7 @@ static const Recovery operations[] = {
      FindingKind::StraightThrough,
      {}},
     {finds<findJoinedProjections>,
-     "`com.microsoft.Attention`, `MultiHeadAttention` with `…_qkv_weight`, `…_qkv_bias`",
+     "`com.microsoft.Attention`, `MultiHeadAttention` with `…_qkv_weight`, `…_qkv_bias`, `_v_7`",
      "",
      {},
      FindingKind::ProjectionsJoined},

@@ -478,6 +478,9 @@ static const UnfoldingRule lastRules[] = {
      "to split the result",
      "a weight for each part, called as the bias that is added to it; of a layer without a bias after the part, with a "
      "warning"},
+    {ofGraph<unfoldHalvedWeights>, Files::WithoutNotes,
+     "the half of a GELU, which onnx-simplifier multiplied into the weight of the convolution that reads it (`_v_247`)",
+     "the weight, and half of it"},
     {ofGraph<unfoldRepeatedRows>, Files::WithoutNotes,
      "by cleaners, what a module that does nothing else looked up in its table at constant positions "
      "(`/net/positions/Gather_output_0`), and what programs repeat (`/net/Expand_output_0`, `expand_1`; the same rows "

@@ -247,6 +247,8 @@ void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// In files without notes: weights of layers that read the same value, which onnx-simplifier joined.
 void unfoldSplitProducts(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+/// In files without notes: weights that onnx-simplifier multiplied by the half of the activation before.
+void unfoldHalvedWeights(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// In files without notes: tables that were looked up at constant positions, and what was repeated.
 void unfoldRepeatedRows(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 

@@ -187,6 +187,76 @@ TEST(Cleaned, AProgramsOwnSplitStays) {
 }
 
 namespace {
+/// A convolution of x · `factor`, which onnx-simplifier gave a weight of its own.
+ModelProto convolve(const std::string &factor, const std::string &bias = "net.conv.bias") {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,1,3] x) => (float[1,2,3] y)
+    <float[2,1,1] w = {0.25, -1.5}, float[2] b = {7, 8}, float one = {1}, float root = {1.4142135}> {
+      d = Div(x, root)
+      e = Erf(d)
+      t = Tanh(d)
+      s = Add(e, one)
+      r = Add(e, root)
+      h = Mul(x, )" + factor + R"()
+      y = Conv(h, w, b)
+    })");
+  model.set_producer_name("pytorch");
+  model.mutable_graph()->mutable_node(6)->set_name("/net/conv/Conv");
+  renameValue(model, "w", "_v_24");
+  renameValue(model, "one", "/net/Constant_output_0");
+  renameValue(model, "root", "/net/Constant_1_output_0");
+  renameValue(model, "b", bias);
+  return model;
+}
+} // namespace
+
+TEST(Cleaned, TheHalfOfAnActivationIsNoWeights) {
+  Classified result = classify(convolve("s"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("net.conv.weight", "net.conv.bias"));
+  EXPECT_THAT(result.values["net.conv.weight"], ElementsAre(0.5, -3));
+  EXPECT_EQ(result.messages, "");
+  // Another sum, another function, and a bias that a folded norm may have changed: as it stands, with a warning.
+  for (const ModelProto &other : {convolve("r"), convolve("t"), convolve("s", "_v_25")}) {
+    result = classify(other);
+    EXPECT_TRUE(result.values.empty());
+    EXPECT_THAT(result.messages, HasSubstr("a cleaner evaluated the weights of convolutions"));
+  }
+}
+
+TEST(Cleaned, ConvolutionsOfATrainedModelHaveNoBiasOfZeros) {
+  // `Conv2d(bias=False)`: the exporter adds zeros, and drops them.
+  auto read = [](const std::string &norm) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 18]>
+      g (float[1,1,3] x) => (float[1,2,3] y)
+      <float[2,1,1] w = {1, 2}, float[3] s = {1, 1, 2}, float[3] b = )" +
+                                  norm + R"(> {
+        conv1d = Conv(x, w)
+        y = LayerNormalization(conv1d, s, b)
+      })");
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(0)->set_name("node_Conv_5");
+    model.mutable_graph()->mutable_node(1)->set_name("node_layer_norm");
+    renameValue(model, "w", "conv.weight");
+    renameValue(model, "s", "norm.weight");
+    renameValue(model, "b", "norm.bias");
+    return classify(model);
+  };
+  Classified trained = read("{0.5, 0.25, 1}"), fresh = read("{0, 0, 0}");
+  EXPECT_FALSE(trained.find("conv.bias"));
+  EXPECT_THAT(trained.messages,
+              HasSubstr("drops biases of zeros: if the program has them, they are not trained: conv1d"));
+  EXPECT_TRUE(fresh.find("conv.bias"));
+  EXPECT_THAT(fresh.messages, Not(HasSubstr("drops biases of zeros")));
+}
+
+TEST(Cleaned, ScattersOfTheProgramAreNamed) {
+  Classified result = classify(addTable("select_scatter", "2,3,4", drawRows(6), 3, "node_add"));
+  EXPECT_THAT(result.messages, HasSubstr("nothing tells from which: select_scatter (node_add)"));
+}
+
+namespace {
 /// z = (x · Vᵀ + b) · Wᵀ + c of two equal weights, as onnxslim writes them.
 ModelProto callTwice(const std::vector<std::string> &weights, const std::vector<std::string> &biases,
                      const std::string &second = "{1, 2, 4, 3}") {

@@ -92,12 +92,14 @@ static bool haveBiasesTrained(const UnfoldingGraph &graph, const GraphProto &pro
 void lowtide::restoreRewrittenBiases(UnfoldingGraph &graph, GraphProto &proto) {
   StringSet<> restored; // a layer may be called again
   SmallVector<std::string> bare;
-  const bool isTrained = haveBiasesTrained(graph, proto);
+  std::optional<bool> isTrained;
   for (NodeProto &node : *proto.mutable_node()) {
     if (!isRewrittenWithoutBias(node))
       continue;
     // The exporter gives a convolution without a bias one of zeros, which it drops as well.
-    if (isTrained && node.op_type() != "Gemm") {
+    if (!isTrained)
+      isTrained = haveBiasesTrained(graph, proto);
+    if (*isTrained && node.op_type() != "Gemm") {
       bare.push_back(node.output(0));
       continue;
     }

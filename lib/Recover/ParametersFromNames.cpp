@@ -176,6 +176,13 @@ static bool isFusedSum(const TensorFacts &facts, const InitializerUse &use) {
          isInventedName(facts.tensor->name());
 }
 
+/// Whether a product reads one number for each sample, head and place, as the zeros that a recurrence begins with: a
+/// layer's weight is a matrix.
+static bool isFirstState(const ModelView &file, const TensorFacts &facts, const InitializerUse &use) {
+  return use.node->op_type() == "MatMul" && facts.tensor->dims_size() > 2 && isInventedName(facts.tensor->name()) &&
+         isConstantValued(file, *facts.tensor).value_or(false);
+}
+
 /// Whether the tensor scales values by one number for each channel: a layer's scale. Masks of ones look the same, but
 /// where a convolution made the channels.
 static bool isFreshScale(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts) {
@@ -329,7 +336,8 @@ static InitializerInfo classify(const ModelView &file, const MergedTensors &merg
   if (fillsBias(file, facts))
     return info(InitializerRole::Constant, Certainty::Inferred, RoleReason::FillsBias);
   bool isWeight = llvm::any_of(facts.uses, [&](const InitializerUse &use) {
-    return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add" && !isFusedSum(facts, use);
+    return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add" && !isFusedSum(facts, use) &&
+           !isFirstState(file, facts, use);
   });
   if (merged.isTensorFlow())
     return classifyVariable(file, merged, facts, name, isWeight);
@@ -480,7 +488,10 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
     tables.push_back(info.tensor);
   else if (mayBeEvaluated(file, part.facts, info))
     frozen.push_back(info.tensor);
-  if (info.reason.is(RoleReason::EvaluatedParameter))
+  // A weight that was only turned is known by its layer; what else was evaluated goes by no name of the program.
+  const StringRef op = findEvaluatedOperator(info.tensor);
+  if (info.reason.is(RoleReason::EvaluatedParameter) ||
+      (info.reason.is(RoleReason::FoldedWeight) && !op.empty() && op != "Transpose"))
     trained.push_back(info.tensor);
   if (!isParameter)
     return;

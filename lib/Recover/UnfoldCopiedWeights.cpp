@@ -10,6 +10,7 @@
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -44,7 +45,8 @@ void lowtide::joinCopiedWeights(UnfoldingGraph &graph, GraphProto &proto) {
   for (const NodeProto &node : proto.node())
     for (const std::string &input : node.input())
       ++reads[input];
-  std::map<std::string, SmallVector<const NodeProto *>> readers; // of the first of equal weights, by their data
+  // Of the first of equal weights, by a number that equal ones share: they are too large to be kept.
+  std::map<uint64_t, SmallVector<const NodeProto *>> readers;
   for (NodeProto &node : *proto.mutable_node()) {
     const TensorProto *weight =
         node.op_type() == "Gemm" && node.input_size() > 1 && StringRef(node.input(1)).ends_with("_weight")
@@ -58,11 +60,14 @@ void lowtide::joinCopiedWeights(UnfoldingGraph &graph, GraphProto &proto) {
     if (!bytes || !type || !type->bytes || hasEqualElements(*bytes, type->bytes))
       continue;
     const StringRef bias = node.input_size() > 2 ? StringRef(node.input(2)) : "";
-    auto &firsts = readers[std::to_string(weight->data_type()) + "," + std::to_string(weight->dims(0)) + "," + *bytes];
+    auto &firsts =
+        readers[hash_combine(weight->data_type(), weight->dims(0), weight->dims(1), hash_value(StringRef(*bytes)))];
     auto same = llvm::find_if(firsts, [&](const NodeProto *first) {
       const bool sharesBias = !bias.empty() && graph.find(bias) && !isInventedName(bias) && first->input_size() > 2 &&
                               first->input(2) == bias;
-      return sharesBias || isLaterRun(first->input(1), weight->name());
+      const TensorProto &other = *graph.find(first->input(1));
+      return (sharesBias || isLaterRun(other.name(), weight->name())) && other.dims(0) == weight->dims(0) &&
+             other.data_type() == weight->data_type() && graph.read(other) == bytes;
     });
     if (same == firsts.end()) {
       firsts.push_back(&node);

@@ -251,6 +251,27 @@ TEST(Cleaned, ConvolutionsOfATrainedModelHaveNoBiasOfZeros) {
   EXPECT_THAT(fresh.messages, Not(HasSubstr("drops biases of zeros")));
 }
 
+TEST(Cleaned, ZerosThatARecurrenceBeginsWithAreNoWeight) {
+  auto multiply = [](const std::string &name, const std::string &dims, const std::string &values) {
+    ModelProto model =
+        parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2,1,2] x) => (float[2,1,2] y) <float[" + dims +
+                   "] s = " + values + "> { y = MatMul(x, s) }");
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(0)->set_name("/net/attn/MatMul");
+    renameValue(model, "s", name);
+    return classify(model);
+  };
+  const std::string state = "/net/attn/Mul_4_output_0";
+  Classified result = multiply(state, "2,2,2", "{0, 0, 0, 0, 0, 0, 0, 0}");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), IsEmpty());
+  EXPECT_THAT(result.messages, HasSubstr("they are not trained: " + state));
+  // A layer's weight may begin with zeros; what was evaluated and differs is trained, and named.
+  EXPECT_THAT(multiply("onnx::MatMul_9", "2,2", "{0, 0, 0, 0}").names(InitializerRole::Parameter), SizeIs(1));
+  result = multiply(state, "2,2,2", "{1, 2, 3, 5, 4, 7, 6, 9}");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(1));
+  EXPECT_THAT(result.messages, HasSubstr("they are trained: " + state));
+}
+
 TEST(Cleaned, ScattersOfTheProgramAreNamed) {
   Classified result = classify(addTable("select_scatter", "2,3,4", drawRows(6), 3, "node_add"));
   EXPECT_THAT(result.messages, HasSubstr("nothing tells from which: select_scatter (node_add)"));

@@ -173,7 +173,7 @@ static bool followsChannels(const MergedTensors &merged, const TensorProto &tens
 /// Whether a cleaner let a layer add what the program adds to its result: its own bias has one dimension.
 static bool isFusedSum(const TensorFacts &facts, const InitializerUse &use) {
   return use.node->op_type() == "Gemm" && use.operand == 2 && facts.tensor->dims_size() != 1 &&
-         isInventedName(facts.tensor->name());
+         isEvaluatedName(facts.tensor->name());
 }
 
 /// Whether a product reads one number for each sample, head and place, as the zeros that a recurrence begins with: a

@@ -246,6 +246,10 @@ static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &fact
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
 static bool isEvaluatedParameter(const ModelView &file, const MergedTensors &merged, const TensorFacts &facts,
                                  StringRef name) {
+  // Experts, of which those that a router chose are read.
+  if (llvm::all_of(facts.uses, [](auto &use) { return use.node->op_type() == "GatherND" && use.operand == 0; }) &&
+      followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
+    return true;
   const bool isUnnamed = name.starts_with("Constant_"); // of a node without a name: a weight in some files
   if ((!isEvaluatedName(name) && !isUnnamed) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
     return false;

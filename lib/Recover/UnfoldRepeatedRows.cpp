@@ -71,6 +71,15 @@ static TensorProto withDims(const TensorProto &tensor, ArrayRef<int64_t> dims) {
   return other;
 }
 
+/// Whether a few numbers are all different, and neither grow nor fall, as those of a token of each head.
+static bool differInNoOrder(StringRef bytes) {
+  std::vector<float> values = asFloats(bytes);
+  if (values.size() < 3 || is_sorted(values) || std::is_sorted(values.rbegin(), values.rend()))
+    return false;
+  llvm::sort(values);
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
 namespace {
 /// A table of which the file holds rows that were read.
 struct Table {
@@ -201,7 +210,7 @@ void RepeatedRows::unfoldRepeated(const TensorProto &tensor) {
     bytes = takeFirst(dims, axis, *bytes);
     dims[axis] = 1;
   }
-  if (dims == whole || !followsNoRule(withDims(tensor, dims), *bytes))
+  if (dims == whole || !(followsNoRule(withDims(tensor, dims), *bytes) || (!mayMove && differInNoOrder(*bytes))))
     return;
   const std::string once = tensor.name() + "@once";
   graph.addInitializer(once, dims, TensorProto::FLOAT, *bytes,

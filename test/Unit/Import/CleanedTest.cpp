@@ -127,6 +127,23 @@ TEST(Cleaned, ATokenIsOneForAllSamples) {
   EXPECT_THAT(result.messages, HasSubstr("nothing tells from which: expand_1@once"));
 }
 
+TEST(Cleaned, AFewNumbersAreRepeatedToo) {
+  // Sinks of gpt-oss, one for each head.
+  auto sinks = [](const std::vector<float> &heads) {
+    std::vector<float> values;
+    for (int sample = 0; sample != 2; ++sample)
+      for (float head : heads)
+        values.insert(values.end(), 4, head);
+    return classify(addTable("expand_4", "2,3,4", values, 3, "node_add"));
+  };
+  Classified result = sinks({0.5, -1, 0.25});
+  ASSERT_TRUE(result.find("expand_4@once")) << result.messages;
+  EXPECT_THAT(result.find("expand_4@once")->dims, ElementsAre(1, 3, 1));
+  // A ramp, and numbers that are there twice, may have begun equal.
+  EXPECT_FALSE(sinks({0.25, 0.5, 1.5}).find("expand_4@once"));
+  EXPECT_FALSE(sinks({0.5, -1, 0.5}).find("expand_4@once"));
+}
+
 TEST(Cleaned, WhatDiffersOrBeganEqualIsNotOne) {
   // Samples differ.
   EXPECT_FALSE(classify(addTable(expanded, "2,3,4", drawRows(6))).find(expanded + "@once"));
@@ -270,6 +287,29 @@ TEST(Cleaned, ZerosThatARecurrenceBeginsWithAreNoWeight) {
   result = multiply(state, "2,2,2", "{1, 2, 3, 5, 4, 7, 6, 9}");
   EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(1));
   EXPECT_THAT(result.messages, HasSubstr("they are trained: " + state));
+}
+
+TEST(Cleaned, ExpertsThatARouterChoosesAreTrained) {
+  auto choose = [](const std::vector<float> &values) {
+    ModelProto model =
+        parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (float[2,4] x, int64[2,1] i) => (float[2,4] y) { "
+                   "w = GatherND(t, i) y = Mul(x, w) }");
+    auto &tensor = *model.mutable_graph()->add_initializer();
+    tensor.set_name("val_181");
+    tensor.set_data_type(::onnx::TensorProto::FLOAT);
+    tensor.add_dims(3);
+    tensor.add_dims(4);
+    for (float value : values)
+      tensor.add_float_data(value);
+    renameValue(model, "t", "val_181");
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(1)->set_name("node_mul");
+    return classify(model);
+  };
+  Classified result = choose(drawRows(3));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("val_181"));
+  EXPECT_THAT(result.messages, HasSubstr("they are trained: val_181"));
+  EXPECT_THAT(choose({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).names(InitializerRole::Parameter), IsEmpty());
 }
 
 TEST(Cleaned, ScattersOfTheProgramAreNamed) {

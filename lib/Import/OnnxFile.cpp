@@ -14,6 +14,7 @@
 #include "lowtide/OnnxModel/NodeOrder.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
+#include "lowtide/Recover/Evidence.h"
 #include "lowtide/Recover/Recover.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -268,10 +269,10 @@ static void liftFrom(::onnx::GraphProto &inner, llvm::StringMap<unsigned> &names
   }
 }
 
-/// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way. In
-/// their files, which have no large initializers, so do small vectors: biases. The same for the graphs within the
-/// graph, branches of `If` and bodies of `Loop` and `Scan`, and their initializers: who is a parameter is asked of the
-/// graph's.
+/// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way, as
+/// cleaners keep what they evaluated. In their files, which have no large initializers, so do small vectors: biases.
+/// The same for the graphs within the graph, branches of `If` and bodies of `Loop` and `Scan`, and their initializers:
+/// who is a parameter is asked of the graph's.
 void OnnxFile::liftConstants() {
   ::onnx::GraphProto &graph = *model->mutable_graph();
   bool hasWeights = llvm::any_of(graph.initializer(), [&](const TensorProto &tensor) {
@@ -284,8 +285,10 @@ void OnnxFile::liftConstants() {
     if (node.attribute(0).name() == "value_floats")
       return node.attribute(0).floats_size() > fewestFloats;
     const TensorProto &tensor = node.attribute(0).t();
+    // What a cleaner evaluated goes by the result's name, and may be of a parameter, however small.
+    const int64_t fewest = isEvaluatedName(node.output(0)) ? 1 : fewestFloats;
     return tensor.data_location() == TensorProto::EXTERNAL || // read where other data of that kind are
-           countElements(tensor) > (isFloatType(tensor.data_type()) ? fewestFloats : limits.constantIntegers);
+           countElements(tensor) > (isFloatType(tensor.data_type()) ? fewest : limits.constantIntegers);
   };
   int kept = 0;
   for (int i = 0, e = graph.node_size(); i != e; ++i) {

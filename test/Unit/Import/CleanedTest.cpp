@@ -312,6 +312,32 @@ TEST(Cleaned, ExpertsThatARouterChoosesAreTrained) {
   EXPECT_THAT(choose({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).names(InitializerRole::Parameter), IsEmpty());
 }
 
+TEST(Cleaned, ASmallEvaluatedMatrixIsNoNumberOfTheProgram) {
+  // onnx-simplifier leaves what it evaluated in a node.
+  auto read = [](const std::string &name) {
+    ModelProto model =
+        parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (float[3,17] x) => (float[3,2] y) { "
+                   "w = Constant<value = float[2,2] {3, 1, 4, 1.5}>() h = MatMul(x, v) y = MatMul(h, w) }");
+    auto &tensor = *model.mutable_graph()->add_initializer();
+    tensor.set_name("v");
+    tensor.set_data_type(::onnx::TensorProto::FLOAT);
+    tensor.add_dims(17);
+    tensor.add_dims(2);
+    for (int i = 0; i != 34; ++i)
+      tensor.add_float_data(drawRows(9)[size_t(i)]);
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(1)->set_name("/net/a/MatMul");
+    model.mutable_graph()->mutable_node(2)->set_name("/net/MatMul");
+    renameValue(model, "v", "net.a.weight");
+    renameValue(model, "w", name);
+    return classify(model);
+  };
+  Classified result = read("/net/Transpose_output_0");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("net.a.weight", "net.weight"));
+  EXPECT_THAT(result.messages, HasSubstr("their names are guessed"));
+  EXPECT_THAT(read("/net/Constant_output_0").names(InitializerRole::Parameter), ElementsAre("net.a.weight"));
+}
+
 TEST(Cleaned, ScattersOfTheProgramAreNamed) {
   Classified result = classify(addTable("select_scatter", "2,3,4", drawRows(6), 3, "node_add"));
   EXPECT_THAT(result.messages, HasSubstr("nothing tells from which: select_scatter (node_add)"));

@@ -79,7 +79,7 @@ void SplitProducts::unfold(const NodeProto &product) {
                                   ? graph.find(product.input(1))
                                   : nullptr;
   if (!weight || weight->dims_size() != 2 || !isFloatType(weight->data_type()) || graph.isRemoved(weight->name()) ||
-      readers.lookup(weight->name()).size() != 1 || readers.lookup(product.output(0)).size() != 1)
+      readers.lookup(product.output(0)).size() != 1)
     return;
   const NodeProto &split = *readers.lookup(product.output(0))[0];
   // A node of the program keeps the name that its exporter gave it.

@@ -189,6 +189,16 @@ TEST(Cleaned, JoinedLayersAreCalledAsTheirBiases) {
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.replaced["_v_7"], ElementsAre("_v_7"));
 
+  // Layers that run again.
+  ModelProto again = splitProduct({"net.a.bias", "net.b.bias"});
+  auto &second = *again.mutable_graph()->add_node();
+  second = again.graph().node(0);
+  second.set_name("MatMul_5");
+  second.set_output(0, "other");
+  result = classify(again);
+  EXPECT_THAT(result.values["net.b.weight"], ElementsAre(2, 5, 3, 6));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), SizeIs(4));
+
   // Of a part that no bias tells, a warning names what is trained.
   result = classify(splitProduct({"net.a.bias", "net.b.scale"}));
   EXPECT_TRUE(result.find("net.a.weight"));

@@ -320,8 +320,8 @@ static const UnfoldingRule firstRules[] = {
     {ofGraph<joinRepeatedRecurrent>, Files::WithoutNotes,
      "tensors of a recurrent layer that runs again, evaluated for each run", "one set of tensors"},
     {ofGraph<joinCopiedWeights>, Files::WithoutNotes,
-     "equal weights of a layer that runs again, one for each run (`/net/key_1/MatMul_output_0_weight`, or with one "
-     "bias), as onnxslim writes them",
+     "equal weights of a layer that runs again, one for each run (`/net/key_1/MatMul`, or with one bias), as onnxslim "
+     "writes them",
      "one weight"},
     {ofGraph<unfoldNarrow>, Files::WithoutNotes, "what a layer reads next to a conversion to 16 bits of the same type",
      "the parameter, in the type of the other parameters (f32), and a cast; with a warning where it was rounded"},

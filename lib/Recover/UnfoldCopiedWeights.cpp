@@ -1,8 +1,8 @@
-//===- UnfoldCopiedWeights.cpp - weights that onnxslim wrote once for each call ------===//
+//===- UnfoldCopiedWeights.cpp - weights that onnxslim wrote once for each run -------===//
 //
-// onnxslim turns the weight of each product that it rewrites, and calls it after the result: a layer that runs four
-// times has four equal weights. Trained as they stand, they would part. Layers that were copied begin equal, too: these
-// have biases of their own, and modules of other names.
+// onnxslim turns the weight of each product that it rewrites, and makes tensors of copies: a layer that runs four times
+// has four equal weights. Trained as they stand, they would part. Layers that were copied begin equal, too: these have
+// biases of their own, and modules of other names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,11 +10,9 @@
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-
-#include <map>
+#include "llvm/ADT/StringMap.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -28,16 +26,21 @@ static StringRef withoutCall(StringRef module) {
   return !number.empty() && all_of(number, isDigit) ? stem : module;
 }
 
-/// Whether `other` is a later run of what `name` is of: `/net/key_1/MatMul_output_0_weight`.
-static bool isLaterRun(StringRef name, StringRef other) {
-  SmallVector<StringRef> first, later;
-  name.split(first, '/');
-  other.split(later, '/');
-  return name.starts_with("/") && first.size() == later.size() && first.size() > 2 && first.back() == later.back() &&
-         all_of(zip(first, later), [](auto pair) {
-           auto [a, b] = pair;
-           return a == b || a == withoutCall(b) || (withoutCall(a) == withoutCall(b) && a != withoutCall(a));
-         });
+/// `/net/key/MatMul` of node `/net/key_1/MatMul`; of other names, the name.
+static std::string nameOfFirstRun(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '/');
+  for (StringRef &part : MutableArrayRef(parts).drop_back())
+    part = withoutCall(part);
+  return join(parts, "/");
+}
+
+static bool areEqual(const UnfoldingGraph &graph, const TensorProto &a, const TensorProto &b) {
+  if (a.data_type() != b.data_type() || a.dims(0) != b.dims(0) || a.dims(1) != b.dims(1))
+    return false;
+  const std::optional<std::string> bytes = graph.read(a);
+  const auto type = findElementType(a.data_type());
+  return bytes && type && type->bytes && !hasEqualElements(*bytes, type->bytes) && bytes == graph.read(b);
 }
 
 void lowtide::joinCopiedWeights(UnfoldingGraph &graph, GraphProto &proto) {
@@ -45,35 +48,31 @@ void lowtide::joinCopiedWeights(UnfoldingGraph &graph, GraphProto &proto) {
   for (const NodeProto &node : proto.node())
     for (const std::string &input : node.input())
       ++reads[input];
-  // Of the first of equal weights, by a number that equal ones share: they are too large to be kept.
-  std::map<uint64_t, SmallVector<const NodeProto *>> readers;
+  StringMap<SmallVector<const NodeProto *>> runs; // by what they share, with a weight of each kind
   for (NodeProto &node : *proto.mutable_node()) {
-    const TensorProto *weight =
-        node.op_type() == "Gemm" && node.input_size() > 1 && StringRef(node.input(1)).ends_with("_weight")
-            ? graph.find(node.input(1))
-            : nullptr;
-    if (!weight || weight->dims_size() != 2 || reads[weight->name()] != 1 || graph.isRemoved(weight->name()) ||
-        !isInventedName(weight->name()))
+    const bool isProduct = (node.op_type() == "Gemm" || node.op_type() == "MatMul") && node.domain().empty();
+    const TensorProto *weight = isProduct && node.input_size() > 1 ? graph.find(node.input(1)) : nullptr;
+    if (!weight || weight->dims_size() != 2 || reads[weight->name()] != 1 || !isInventedName(weight->name()))
       continue;
-    std::optional<std::string> bytes = graph.read(*weight);
-    const auto type = findElementType(weight->data_type());
-    if (!bytes || !type || !type->bytes || hasEqualElements(*bytes, type->bytes))
-      continue;
-    const StringRef bias = node.input_size() > 2 ? StringRef(node.input(2)) : "";
-    auto &firsts =
-        readers[hash_combine(weight->data_type(), weight->dims(0), weight->dims(1), hash_value(StringRef(*bytes)))];
-    auto same = llvm::find_if(firsts, [&](const NodeProto *first) {
-      const bool sharesBias = !bias.empty() && graph.find(bias) && !isInventedName(bias) && first->input_size() > 2 &&
-                              first->input(2) == bias;
-      const TensorProto &other = *graph.find(first->input(1));
-      return (sharesBias || isLaterRun(other.name(), weight->name())) && other.dims(0) == weight->dims(0) &&
-             other.data_type() == weight->data_type() && graph.read(other) == bytes;
-    });
-    if (same == firsts.end()) {
-      firsts.push_back(&node);
+    SmallVector<std::string> shared;
+    if (StringRef(node.name()).count('/') > 2)
+      shared.push_back(nameOfFirstRun(node.name()));
+    if (node.input_size() > 2 && graph.find(node.input(2)) && !isInventedName(node.input(2)))
+      shared.push_back(node.input(2));
+    const NodeProto *first = nullptr;
+    for (StringRef key : shared)
+      for (const NodeProto *run : runs[key]) {
+        // A module may be called so, and be another.
+        const bool isRun = key == node.input(node.input_size() - 1) || run->name() == key;
+        if (!first && isRun && areEqual(graph, *graph.find(run->input(1)), *weight))
+          first = run;
+      }
+    if (!first) {
+      for (StringRef key : shared)
+        runs[key].push_back(&node);
       continue;
     }
     graph.remove(*weight);
-    node.set_input(1, (*same)->input(1));
+    node.set_input(1, first->input(1));
   }
 }

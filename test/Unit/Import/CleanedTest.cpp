@@ -395,6 +395,24 @@ TEST(Cleaned, ALayerThatRunsAgainHasOneWeight) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("val_8_weight", "net.key.bias"));
 }
 
+TEST(Cleaned, ALayerWithoutABiasThatRunsAgainHasOneWeight) {
+  // Of HRM's modules the exporter leaves copies, of which onnxslim makes tensors.
+  auto run = [](const std::string &first, const std::string &second) {
+    ModelProto model = parseModel(
+        "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2,2] x) => (float[2,2] y) <float[2,2] v = {1, 2, "
+        "4, 3}, float[2,2] w = {1, 2, 4, 3}> { h = MatMul(x, v) y = MatMul(h, w) }");
+    model.set_producer_name("pytorch");
+    model.mutable_graph()->mutable_node(0)->set_name(first);
+    model.mutable_graph()->mutable_node(1)->set_name(second);
+    renameValue(model, "v", "onnx::MatMul_8");
+    renameValue(model, "w", "onnx::MatMul_9");
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(run("/net/down/MatMul", "/net/down_1/MatMul"), ElementsAre("net.down.weight"));
+  EXPECT_THAT(run("/net/down/MatMul", "/net/up/MatMul"), SizeIs(2));
+  EXPECT_THAT(run("/net/down_1/MatMul", "/net/down_2/MatMul"), SizeIs(2));
+}
+
 TEST(Cleaned, LayersThatWereCopiedTrainApart) {
   const std::vector<std::string> layers = {"/net/layers.0/fc/MatMul_output_0_weight",
                                            "/net/layers.1/fc/MatMul_output_0_weight"};

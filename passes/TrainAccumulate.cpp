@@ -82,8 +82,10 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     }
     warnAboutStatistics(step, *tracking);
     FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, parts);
-    if (failed(facts))
+    if (failed(facts)) {
+      setFailure(getOperation(), FailureKind::Unsupported);
       return failure();
+    }
     numLoops += facts->loops;
     numSums += facts->sums;
     InFlightDiagnostic remark = step.emitRemark("@")

@@ -9,6 +9,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -93,6 +94,22 @@ bool BatchLoopBody::isRepeated(Value value, BatchPosition position) {
   }
   return op->hasTrait<OpTrait::Elementwise>() &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isRepeated(operand, position); });
+}
+
+/// Whether all indices of dimension `dim` of `value`, a constant, hold the same elements.
+static bool isConstantAlong(Value value, int64_t dim) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)))
+    return false;
+  int64_t stride = 1;
+  ArrayRef<int64_t> shape = elements.getType().getShape();
+  for (int64_t extent : shape.drop_front(dim + 1))
+    stride *= extent;
+  auto at = elements.value_begin<Attribute>();
+  for (int64_t i = 0, count = elements.getNumElements(); i < count; ++i)
+    if (i / stride % shape[dim] && *(at + i) != *(at + (i - stride)))
+      return false;
+  return true;
 }
 
 /// Whether `value` is spread from something smaller, element by element, and had better be made of a part of that than
@@ -244,6 +261,15 @@ LogicalResult BatchLoopBody::compute(Operation *op) {
   for (OpOperand &operand : clone->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     std::optional<BatchPosition> position = tracking.getRequired(op)[number];
+    if (position && position->selection && tracking.getKind(operand.get()) != Kind::Rows &&
+        !isRepeated(operand.get(), *position) && !isConstantAlong(operand.get(), position->dim)) {
+      clone->destroy();
+      InFlightDiagnostic error = op->emitError("operand ")
+                                 << number << " differs from row to row, and the rows are those that data select: in "
+                                 << "a part of the batch they are others";
+      error.attachNote() << "leave out --micro-batches";
+      return error;
+    }
     operand.set(getOperand(op, number));
     if (position && tracking.getKind(op->getOperand(number)) == Kind::Statistic &&
         operand.get().getType() == op->getOperand(number).getType()) {

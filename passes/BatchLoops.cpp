@@ -101,6 +101,12 @@ LogicalResult BatchLoops::findNeeded() {
         if (user != block.getTerminator() && tracking.isInside(user) && !wantsWhole(user, value))
           continue;
         needed.insert(value);
+        if (tracking.get(value).position.selection) {
+          InFlightDiagnostic error =
+              op.emitError("rows that data select are needed of all parts of the batch together");
+          error.attachNote() << "leave out --micro-batches";
+          return error;
+        }
         if (kind == Kind::Statistic && failed(noteState(&op, use)))
           return failure();
       }

@@ -108,7 +108,11 @@ LogicalResult BatchTracking::visit(Operation *op) {
     return success();
   BatchSplit split(op, samples, positions, mayAddTerms);
   LogicalResult answer = success();
-  if (anyRows || mayAddTerms)
+  const bool anySelected =
+      llvm::any_of(positions, [](const auto &position) { return position && position->selection; });
+  if (op->getNumRegions() && anySelected)
+    answer = split.refuse("walks over rows that data select");
+  else if (anyRows || mayAddTerms)
     answer = batch ? batch.splitBatch(split) : split.refuse("does not say what it does with samples");
   if (failed(answer) && mayAddTerms)
     return success();

@@ -102,7 +102,9 @@ bool RegionSearch::track(Operation *op, int64_t samples) {
     return false;
   bool anySum = false, anyRow = false;
   for (const BatchSplit::Result &result : split.results) {
-    if (result.kind == BatchSplit::Kind::Same || result.kind == BatchSplit::Kind::Statistic)
+    // What data select of some rows is in another order than of all.
+    if (result.kind == BatchSplit::Kind::Same || result.kind == BatchSplit::Kind::Statistic ||
+        result.position.selection)
       return false;
     anySum |= result.kind == BatchSplit::Kind::Sum;
     anyRow |= result.kind == BatchSplit::Kind::Rows;

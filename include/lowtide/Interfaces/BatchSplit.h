@@ -17,6 +17,17 @@ namespace lowtide {
 /// the samples is the tensor with fewer samples there.
 struct BatchPosition {
   int64_t dim = 0, outer = 1, inner = 1;
+  /// The condition by which data select these rows; null where they are the samples' own. Each part of the samples
+  /// makes a selection of its own: its rows are in an order of their own, and those of the whole are in no part's
+  /// place.
+  mlir::Value selection;
+  /// Where not 0, the elements are numbers of rows, of which there are samples · named; a part numbers its own from 0.
+  int64_t named = 0;
+  /// By which condition data select the rows that are named; null where they are the samples' own.
+  mlir::Value namedSelection;
+
+  /// The position in dimension `dim` of another tensor with the same rows; its elements are no numbers of rows.
+  BatchPosition at(int64_t dim) const { return {dim, outer, inner, selection}; }
   bool operator==(const BatchPosition &other) const = default;
   /// `dim` of the operand that is the number of the first sample: a scalar, not a tensor with samples.
   static constexpr int64_t firstSample = -1;

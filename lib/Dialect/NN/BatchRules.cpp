@@ -8,6 +8,7 @@
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Scatter.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -50,16 +51,23 @@ LabelTable closedTable(Operation *op) {
   return table;
 }
 
+/// What becomes of elements that are numbers of rows.
+enum class Names : uint8_t {
+  Refused, ///< the op computes with them
+  Kept,    ///< they are elements of the results
+  Dropped, ///< results are the same, whichever row is counted as the first
+};
+
 /// The dimension of `value` with that label at which `position` fits; nothing if it has none.
 std::optional<BatchPosition> find(Value value, ArrayRef<int64_t> labels, int64_t label, const BatchPosition &position,
                                   int64_t samples) {
   for (auto [dim, own] : llvm::enumerate(labels))
     if (own == label && typeOf(value).getDimSize(dim) == position.outer * samples * position.inner)
-      return BatchPosition{int64_t(dim), position.outer, position.inner};
+      return position.at(int64_t(dim));
   return std::nullopt;
 }
 
-LogicalResult follow(const LabelTable &table, BatchSplit &split) {
+LogicalResult follow(const LabelTable &table, BatchSplit &split, Names names = Names::Refused) {
   std::optional<BatchPosition> first;
   int64_t label = closed;
   for (auto [i, position] : llvm::enumerate(split.operands)) {
@@ -67,6 +75,8 @@ LogicalResult follow(const LabelTable &table, BatchSplit &split) {
       continue;
     if (position->dim < 0)
       return split.refuse("computes with the number of the first sample");
+    if (position->named && names == Names::Refused)
+      return split.refuse("computes with the numbers of rows that data select");
     int64_t own = table.operands[i][position->dim];
     if (own == closed)
       return split.refuse("looks at all samples together");
@@ -75,6 +85,8 @@ LogicalResult follow(const LabelTable &table, BatchSplit &split) {
       label = own;
     } else if (own != label || position->outer != first->outer || position->inner != first->inner) {
       return split.refuse("combines each sample with every other");
+    } else if (position->selection != first->selection) {
+      return split.refuse("combines rows that data select with others");
     }
   }
   if (!first)
@@ -82,9 +94,11 @@ LogicalResult follow(const LabelTable &table, BatchSplit &split) {
   for (auto [i, operand] : llvm::enumerate(split.op->getOperands()))
     split.required[i] = find(operand, table.operands[i], label, *first, split.samples);
   for (auto [i, result] : llvm::enumerate(split.op->getResults())) {
-    if (auto position = find(result, table.results[i], label, *first, split.samples))
+    if (auto position = find(result, table.results[i], label, *first, split.samples)) {
+      if (names == Names::Kept)
+        position->named = first->named, position->namedSelection = first->namedSelection;
       split.results[i] = {BatchSplit::Kind::Rows, *position};
-    else if (llvm::is_contained(table.summed, label))
+    } else if (llvm::is_contained(table.summed, label))
       split.results[i].kind = BatchSplit::Kind::Sum;
     else
       return split.refuse("looks at all samples together");
@@ -111,10 +125,53 @@ LogicalResult nn::splitAdditive(Operation *op, BatchSplit &split) {
   return split.allSums ? split.answerSums() : follow(identities(op), split);
 }
 
+/// The integer that all elements of `value` are; nothing if they are no constant.
+static std::optional<int64_t> constantOf(Value value) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat() ||
+      !isa<IntegerType>(elements.getElementType()))
+    return std::nullopt;
+  return elements.getSplatValue<APInt>().getSExtValue();
+}
+
+LogicalResult nn::splitDiv(Operation *op, BatchSplit &split) {
+  const auto &number = split.operands[0];
+  std::optional<int64_t> divisor = number && number->named ? constantOf(op->getOperand(1)) : std::nullopt;
+  if (!divisor || *divisor <= 0 || number->named % *divisor)
+    return follow(identities(op), split);
+  if (failed(follow(identities(op), split, Names::Kept)))
+    return failure();
+  split.results[0].position.named /= *divisor;
+  return success();
+}
+
+LogicalResult nn::splitRem(Operation *op, BatchSplit &split) {
+  const auto &number = split.operands[0];
+  std::optional<int64_t> divisor = number && number->named ? constantOf(op->getOperand(1)) : std::nullopt;
+  const bool isWithin = divisor && *divisor > 0 && number->named % *divisor == 0;
+  return follow(identities(op), split, isWithin ? Names::Dropped : Names::Refused);
+}
+
+LogicalResult nn::splitSelect(Operation *op, BatchSplit &split) {
+  // Numbers of rows, and in place of some a number that no row has.
+  for (auto [i, other] : {std::pair(1, 2), std::pair(2, 1)}) {
+    const auto &number = split.operands[i];
+    std::optional<int64_t> none = number && number->named ? constantOf(op->getOperand(other)) : std::nullopt;
+    if (!none || *none < split.samples * number->named)
+      continue;
+    if (failed(follow(identities(op), split, Names::Dropped)))
+      return failure();
+    split.results[0].position = *number;
+    return success();
+  }
+  return follow(identities(op), split);
+}
+
 LogicalResult nn::splitCast(Operation *op, BatchSplit &split) {
   Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
   bool widens = isa<FloatType>(from) && isa<FloatType>(to) && from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
-  return split.allSums && widens ? split.answerSums() : follow(identities(op), split);
+  return split.allSums && widens ? split.answerSums()
+                                 : follow(identities(op), split, isa<IntegerType>(to) ? Names::Kept : Names::Refused);
 }
 
 //===-- movement ----------------------------------------------------------===//
@@ -122,7 +179,7 @@ LogicalResult nn::splitCast(Operation *op, BatchSplit &split) {
 LogicalResult nn::splitBroadcast(Operation *op, BatchSplit &split) {
   LabelTable table = identities(op);
   table.operands[0] = llvm::to_vector(arrayAttr(op, "dims"));
-  return follow(table, split);
+  return follow(table, split, Names::Kept);
 }
 
 std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPosition position, RankedTensorType to,
@@ -134,8 +191,12 @@ std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPos
   int64_t after = 1;
   for (int64_t dim = to.getRank(); dim-- > 0; after *= to.getDimSize(dim)) {
     int64_t extent = to.getDimSize(dim), inner = after ? distance / after : 0;
-    if (inner && distance % after == 0 && extent % (samples * inner) == 0 && extent)
-      return BatchPosition{dim, extent / (samples * inner), inner};
+    if (inner && distance % after == 0 && extent % (samples * inner) == 0 && extent) {
+      position.dim = dim;
+      position.outer = extent / (samples * inner);
+      position.inner = inner;
+      return position;
+    }
   }
   return std::nullopt;
 }
@@ -159,7 +220,7 @@ LogicalResult nn::splitTranspose(Operation *op, BatchSplit &split) {
     return split.answerSums();
   LabelTable table = identities(op);
   table.results[0] = llvm::to_vector(arrayAttr(op, "permutation"));
-  return follow(table, split);
+  return follow(table, split, Names::Kept);
 }
 
 LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
@@ -170,7 +231,7 @@ LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
   for (int64_t dim = 0; dim < x.getRank(); ++dim)
     if (x.getDimSize(dim) != y.getDimSize(dim) || arrayAttr(op, "starts")[dim])
       table.operands[0][dim] = closed;
-  return follow(table, split);
+  return follow(table, split, Names::Kept);
 }
 
 LogicalResult nn::splitPad(Operation *op, BatchSplit &split) {
@@ -218,8 +279,68 @@ static Labels indexLabels(Value indices, int64_t axis) {
   return llvm::to_vector(llvm::seq<int64_t>(axis, axis + rank));
 }
 
+LogicalResult nn::splitSelectRows(Operation *op, BatchSplit &split) {
+  const BatchPosition &from = *split.operands[0];
+  if (from.outer != 1)
+    return split.refuse("selects among several times all samples");
+  split.required[0] = from;
+  auto select = cast<SelectRowsOp>(op);
+  const int64_t rows = select.getRows().getType().getNumElements() / split.samples;
+  split.results[0] = {BatchSplit::Kind::Rows, {0, 1, rows, select.getCondition(), rows, from.selection}};
+  split.results[1] = {BatchSplit::Kind::Rows, {0, 1, from.inner, select.getCondition()}};
+  return success();
+}
+
+/// How indices say which rows an op reads or writes: each of them a row (`Rows`), or an element of a row of its own
+/// place
+/// (`Elements`), where they stand in the dimension of the rows.
+enum class Naming : uint8_t { Rows, Elements };
+
+/// Where what is read or written at `number` counts its rows.
+static BatchPosition namedFrom(const BatchPosition &number, int64_t axis, Naming naming) {
+  return number.at(naming == Naming::Rows ? axis + number.dim : number.dim);
+}
+
+/// Whether `number` names rows of a tensor that counts them in dimension `axis`.
+static bool namesRows(const std::optional<BatchPosition> &number, int64_t axis, Naming naming) {
+  return number && number->named && (naming == Naming::Rows || number->dim == axis);
+}
+
+/// Reading the rows of operand 0 that numbers name, which may be numbers of others; whether it is that.
+static bool readsRows(BatchSplit &split, int64_t axis, Naming naming) {
+  const auto &rows = split.operands[0], &number = split.operands[1];
+  if (!rows || !namesRows(number, axis, naming) ||
+      !(rows->at(rows->dim) == BatchPosition{axis, 1, number->named, number->namedSelection}))
+    return false;
+  split.required.assign(split.operands.begin(), split.operands.end());
+  BatchPosition taken = namedFrom(*number, axis, naming);
+  taken.named = rows->named;
+  taken.namedSelection = rows->namedSelection;
+  split.results[0] = {BatchSplit::Kind::Rows, taken};
+  return true;
+}
+
+/// Updates at rows that numbers name: the operands are the tensor that has these rows, if there is one, numbers,
+/// updates.
+static LogicalResult splitWrittenRows(BatchSplit &split, int64_t axis, Naming naming) {
+  const unsigned updates = split.operands.size() - 1, indices = updates - 1;
+  const BatchPosition &number = *split.operands[indices];
+  const BatchPosition rows{axis, 1, number.named, number.namedSelection}, update = namedFrom(number, axis, naming);
+  if ((indices && split.operands[0] && !(*split.operands[0] == rows)) ||
+      (split.operands[updates] && !(*split.operands[updates] == update)))
+    return split.refuse("writes to other rows than those that data select");
+  if (indices)
+    split.required[0] = rows;
+  split.required[indices] = number;
+  split.required[updates] = update;
+  split.results[0] = {BatchSplit::Kind::Rows, rows};
+  return success();
+}
+
 LogicalResult nn::splitGather(Operation *op, BatchSplit &split) {
   int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(1)).getRank();
+  if (readsRows(split, axis, Naming::Rows))
+    return success();
   return follow({{indexedLabels(op->getOperand(0), axis, rank), indexLabels(op->getOperand(1), axis)},
                  {identity(op->getResult(0))},
                  {}},
@@ -227,6 +348,8 @@ LogicalResult nn::splitGather(Operation *op, BatchSplit &split) {
 }
 
 LogicalResult nn::splitGatherElements(Operation *op, BatchSplit &split) {
+  if (readsRows(split, integerAttr(op, "axis"), Naming::Elements))
+    return success();
   LabelTable table = identities(op);
   table.operands[0][integerAttr(op, "axis")] = closed;
   return follow(table, split);
@@ -235,6 +358,8 @@ LogicalResult nn::splitGatherElements(Operation *op, BatchSplit &split) {
 /// Values that meet are no sum: the dimensions that indices decide are looked at as a whole.
 LogicalResult nn::splitScatter(Operation *op, BatchSplit &split) {
   int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(1)).getRank();
+  if (namesRows(split.operands[1], axis, Naming::Rows))
+    return splitWrittenRows(split, axis, Naming::Rows);
   LabelTable table = {
       {indexedLabels(op->getOperand(0), axis, rank), allClosed(op->getOperand(1)), identity(op->getOperand(2))},
       {indexedLabels(op->getResult(0), axis, rank)},
@@ -245,6 +370,8 @@ LogicalResult nn::splitScatter(Operation *op, BatchSplit &split) {
 }
 
 LogicalResult nn::splitScatterElements(Operation *op, BatchSplit &split) {
+  if (int64_t axis = integerAttr(op, "axis"); namesRows(split.operands[1], axis, Naming::Elements))
+    return splitWrittenRows(split, axis, Naming::Elements);
   LabelTable table = identities(op);
   for (Labels &labels : table.operands)
     labels[integerAttr(op, "axis")] = closed;
@@ -254,6 +381,8 @@ LogicalResult nn::splitScatterElements(Operation *op, BatchSplit &split) {
 
 LogicalResult nn::splitScatterAdd(Operation *op, BatchSplit &split) {
   int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(0)).getRank();
+  if (namesRows(split.operands[0], axis, Naming::Rows))
+    return splitWrittenRows(split, axis, Naming::Rows);
   Labels indices = indexLabels(op->getOperand(0), axis);
   return follow({{indices, identity(op->getOperand(1))}, {indexedLabels(op->getResult(0), axis, rank)}, indices},
                 split);
@@ -262,6 +391,8 @@ LogicalResult nn::splitScatterAdd(Operation *op, BatchSplit &split) {
 LogicalResult nn::splitScatterElementsAdd(Operation *op, BatchSplit &split) {
   LabelTable table = identities(op);
   int64_t axis = integerAttr(op, "axis");
+  if (namesRows(split.operands[0], axis, Naming::Elements))
+    return splitWrittenRows(split, axis, Naming::Elements);
   table.results[0][axis] = closed;
   table.summed = {axis};
   return follow(table, split);

@@ -171,6 +171,12 @@ Expr lowtide::nn::gatherElements(Expr x, Expr indices, int64_t axis) {
   return build<GatherElementsOp>(x, withShape(x, indices.shape()), x.get(), indices.get(), axis);
 }
 
+std::pair<Expr, Expr> lowtide::nn::selectRows(Expr condition, int64_t elements) {
+  auto rows = RankedTensorType::get({condition.dim(0) * elements}, condition.getBuilder().getI64Type());
+  auto op = SelectRowsOp::create(condition.getBuilder(), condition.getLoc(), rows, condition.type(), condition.get());
+  return {condition.with(op.getRows()), condition.with(op.getValid())};
+}
+
 Expr lowtide::nn::scatterAdd(Expr indices, Expr updates, ArrayRef<int64_t> shape, int64_t axis) {
   return build<ScatterAddOp>(updates, withShape(updates, shape), indices.get(), updates.get(), axis);
 }

@@ -239,3 +239,35 @@ LogicalResult ScatterElementsAddOp::differentiate(GradientBuilder &g) {
     g.set(1, gatherElements(g.cotangent(0), g.operand(0), getAxis()));
   return success();
 }
+
+//===-- select_rows -------------------------------------------------------===//
+
+LogicalResult SelectRowsOp::verify() {
+  auto condition = getCondition().getType(), rows = getRows().getType(), valid = getValid().getType();
+  if (condition.getRank() != 1 || condition.getNumElements() == 0 || valid != condition)
+    return emitOpError("the condition must be a vector of at least one truth value, and valid another of this size");
+  if (rows.getRank() != 1 || rows.getNumElements() == 0 || rows.getNumElements() % condition.getNumElements() ||
+      !rows.getElementType().isSignlessInteger(64))
+    return emitOpError("rows must be a vector of i64, with equally many elements for each row");
+  return success();
+}
+
+FailureOr<SmallVector<Value>> SelectRowsOp::decompose(OpBuilder &builder) {
+  Expr condition(builder, getLoc(), getCondition());
+  Type index = builder.getI64Type();
+  const int64_t capacity = condition.dim(0), inner = getRows().getType().getNumElements() / capacity;
+  auto positions = [&](ArrayRef<int64_t> shape, int64_t dim) {
+    return iota(builder, getLoc(), RankedTensorType::get(shape, index), dim);
+  };
+  Expr ones = cast(condition, index), numbers = positions({capacity}, 0);
+  // What does not hold goes to no place.
+  Expr place = select(condition, cumsum(ones, 0, /*exclusive=*/true), numbers.like(double(capacity)));
+  Expr compact = scatterAdd(place, numbers, {capacity}, 0);
+  Expr valid = less(numbers, broadcastTo(sum(ones, {0}), {capacity}));
+  Expr rows = select(valid, compact, broadcastTo(reshape(slice(compact, {0}, {1}), {}), {capacity}));
+  if (inner != 1) {
+    const SmallVector<int64_t> spread{capacity, inner};
+    rows = reshape(broadcast(rows * double(inner), spread, {0}) + positions(spread, 1), {capacity * inner});
+  }
+  return SmallVector<Value>{rows, valid};
+}

@@ -23,6 +23,10 @@ llvm::LogicalResult splitConstant(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitElementwise(mlir::Operation *op, BatchSplit &split);
 /// Elementwise and linear in all operands together.
 llvm::LogicalResult splitAdditive(mlir::Operation *op, BatchSplit &split);
+/// Of numbers of rows: those of the rows that hold a number of them each.
+llvm::LogicalResult splitDiv(mlir::Operation *op, BatchSplit &split);
+llvm::LogicalResult splitRem(mlir::Operation *op, BatchSplit &split);
+llvm::LogicalResult splitSelect(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitCast(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitBroadcast(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitReshape(mlir::Operation *op, BatchSplit &split);
@@ -31,6 +35,7 @@ llvm::LogicalResult splitSlice(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitPad(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitReverse(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitConcat(mlir::Operation *op, BatchSplit &split);
+llvm::LogicalResult splitSelectRows(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitGather(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitGatherElements(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitScatterAdd(mlir::Operation *op, BatchSplit &split);

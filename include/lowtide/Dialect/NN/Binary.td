@@ -29,6 +29,7 @@ def NN_PowOp : NN_Binary<"pow", "powBaseGradient(a, b_, y, dy)", "powExponentGra
 // --- remainders: a - y is a whole multiple of b ---
 
 def NN_RemOp : NN_Binary<"rem", "dy", "-(dy * ((a - y) / b_))"> {
+  let split = "Rem";
   let summary = "remainder with the sign of the dividend (fmod)";
   let onnx = "Mod";
   let flopsPerElement = 6;

@@ -24,6 +24,7 @@ def NN_MulOp : NN_Binary<"mul", "dy * b_", "dy * a"> {
   let body = [{ return b.mul(a, b_); }];
 }
 def NN_DivOp : NN_Binary<"div", "dy / b_", "-(dy * y / b_)"> {
+  let split = "Div";
   let summary = "quotient";
   let onnx = "Div";
   let flopsPerElement = 4;
@@ -87,6 +88,7 @@ def NN_CompareOp : NN_Elementwise<"compare", ["a", "b_"], [], [SameTypeOperands,
 def NN_SelectOp : NN_Elementwise<"select", ["c", "a", "b_"],
     ["", "select(c, dy, dy.like(0.0))", "select(c, dy.like(0.0), dy)"],
     [AllTypesMatch<["a", "b_", "y"]>, SameOperandsAndResultShape]> {
+  let split = "Select";
   let summary = "c ? a : b";
   let onnx = "Where";
   let arguments = (ins NN_BoolTensor:$c, NN_Tensor:$a, NN_Tensor:$b_);

@@ -171,6 +171,9 @@ Expr cumsum(Expr x, int64_t dim, bool exclusive = false, bool reverse = false);
 Expr gather(Expr x, Expr indices, int64_t axis, std::optional<int64_t> untrainedRow = std::nullopt);
 Expr gatherElements(Expr x, Expr indices, int64_t axis);
 Expr scatterAdd(Expr indices, Expr updates, llvm::ArrayRef<int64_t> shape, int64_t axis);
+/// Numbers of the elements of rows for which `condition` ([n] of i1) holds, [n · elements], and which of n rows there
+/// are (nn.select_rows).
+std::pair<Expr, Expr> selectRows(Expr condition, int64_t elements);
 Expr scatterElementsAdd(Expr indices, Expr updates, llvm::ArrayRef<int64_t> shape, int64_t axis);
 /// ONNX GatherND and its transpose: the last dimension of `indices` names a position in the dimensions of x after the
 /// first `batchDims`; written as linear indices into a reshaped x.

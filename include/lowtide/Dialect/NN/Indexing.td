@@ -55,4 +55,21 @@ def NN_ScatterElementsAddOp : NN_Indexing<"scatter_elements_add", [DeclareOpInte
   let assemblyFormat = "`[` $indices `]` $updates `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_SelectRowsOp : NN_Op<"select_rows", [DeclareOpInterfaceMethods<DecomposableInterface>]> {
+  let split = "SelectRows";
+  let summary = "numbers of the rows for which `condition` holds, in order, then the first of them again; and how many are there";
+  let description = [{
+    `condition` says it of n rows; `rows` are the numbers of their elements, where each row has m: rows[k·m + j] = m · (number
+    of row k of those that hold) + j. valid[k] says whether there is a row k. Without any, all numbers are those of row 0.
+    An op of its own so that a step on parts of a batch selects in each part among its own rows.
+  }];
+  let family = "Indexing";
+  let batch = "Couples";
+  let flops = [{ return 4 * ::lowtide::nn::countElements(getCondition().getType()); }];
+  let arguments = (ins NN_BoolTensor:$condition);
+  let results = (outs NN_IntTensor:$rows, NN_BoolTensor:$valid);
+  let assemblyFormat = "$condition attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 #endif

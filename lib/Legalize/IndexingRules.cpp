@@ -31,6 +31,8 @@ Expr lowtide::fromFront(Expr indices, int64_t extent) {
 }
 
 Expr lowtide::fromFront(NodeView &n, Expr indices, Expr x, int64_t dim) {
+  if (n.context.selected.isCoordinate(indices))
+    return nn::cast(indices, indices.getBuilder().getI64Type());
   Expr count = n.context.selected.countAlong(x, {dim});
   if (!count)
     return fromFront(indices, x.dim(dim));
@@ -101,17 +103,26 @@ LogicalResult gatherElements(NodeView &n) {
   return success();
 }
 
-/// The last dimension of `indices` as one linear index into the dimensions of x from `first` on.
-Expr linearIndex(NodeView &n, Expr indices, Expr x, int64_t first) {
+/// The last dimension of `indices` as one linear index into dimensions of x.
+struct LinearIndex {
+  /// [n / elements], each of so many elements that lie one after the other.
+  Expr index;
+  int64_t elements = 1;
+};
+
+/// Into the dimensions of x from `first` on.
+LinearIndex linearIndex(NodeView &n, Expr indices, Expr x, int64_t first) {
   int64_t depth = indices.dim(-1);
   Shape outer(indices.shape().drop_back());
+  if (auto selected = n.context.selected.elementsAt(indices, x.shape().slice(first, depth)))
+    return {indices.with(selected->selection->positions), selected->inner};
   Expr linear = nn::splat(indices.getBuilder(), indices.getLoc(),
                           RankedTensorType::get(outer, indices.getBuilder().getI64Type()), 0.0);
   for (int64_t i = 0; i < depth; ++i) {
     Expr digit = nn::reshape(sliceDim(indices, indices.rank() - 1, i, 1), outer);
     linear = linear * double(x.dim(first + i)) + fromFront(n, digit, x, first + i);
   }
-  return linear;
+  return {nn::reshape(linear, {countOf(outer)})};
 }
 
 LogicalResult gatherND(NodeView &n) {
@@ -125,15 +136,15 @@ LogicalResult gatherND(NodeView &n) {
     return n.reject("indices do not fit the operand");
   int64_t depth = indices.dim(-1), batch = countOf(x.shape().take_front(batchDims));
   ArrayRef<int64_t> rest = x.shape().drop_front(batchDims + depth);
-  int64_t inner = countOf(x.shape().slice(batchDims, depth));
-  Expr linear = linearIndex(n, indices, x, batchDims);
-  Shape result(linear.shape());
+  auto [linear, elements] = linearIndex(n, indices, x, batchDims);
+  int64_t inner = countOf(x.shape().slice(batchDims, depth)) / elements;
+  Shape result(indices.shape().drop_back());
   if (batchDims) { // every batch looks into its own part
-    Expr flat = nn::reshape(linear, {batch, countOf(linear.shape()) / std::max<int64_t>(1, batch)});
-    linear = flat + positions(flat, flat.shape(), 0) * double(inner);
+    Expr flat = nn::reshape(linear, {batch, linear.dim(0) / std::max<int64_t>(1, batch)});
+    linear = nn::reshape(flat + positions(flat, flat.shape(), 0) * double(inner), linear.shape());
   }
-  Expr table = nn::reshape(x, {batch * inner, countOf(rest)});
-  Expr y = nn::gather(table, nn::reshape(linear, {countOf(linear.shape())}), 0);
+  Expr table = nn::reshape(x, {batch * inner, elements * countOf(rest)});
+  Expr y = nn::gather(table, linear, 0);
   result.append(rest.begin(), rest.end());
   n.set(0, nn::reshape(y, result));
   return success();
@@ -261,19 +272,19 @@ LogicalResult scatterND(NodeView &n) {
   int64_t depth = indices.dim(-1);
   ArrayRef<int64_t> rest = data.shape().drop_front(depth);
   Shape expected(indices.shape().drop_back());
-  int64_t rows = countOf(expected), inner = countOf(data.shape().take_front(depth));
   expected.append(rest.begin(), rest.end());
   if (ArrayRef<int64_t>(expected) != updates.shape())
     return n.reject("the updates' shape does not fit the indices");
-  Expr linear = nn::reshape(linearIndex(n, indices, data, 0), {rows});
+  auto [linear, elements] = linearIndex(n, indices, data, 0);
+  const int64_t width = elements * countOf(rest);
+  const Shape from{linear.dim(0), width}, to{countOf(data.shape().take_front(depth)) / elements, width};
   return combine(
       n, data, updates,
-      [&](Expr values) {
-        Expr flat = nn::reshape(values, {rows, countOf(rest)});
-        return nn::reshape(nn::scatterAdd(linear, flat, {inner, countOf(rest)}, 0), data.shape());
+      [&, linear = linear](Expr values) {
+        return nn::reshape(nn::scatterAdd(linear, nn::reshape(values, from), to, 0), data.shape());
       },
-      [&](nn::ScatterKind kind) {
-        Expr flat = nn::reshape(updates, {rows, countOf(rest)}), table = nn::reshape(data, {inner, countOf(rest)});
+      [&, linear = linear](nn::ScatterKind kind) {
+        Expr flat = nn::reshape(updates, from), table = nn::reshape(data, to);
         return nn::reshape(nn::scatter(kind, table, linear, flat, 0), data.shape());
       });
 }

@@ -61,18 +61,13 @@ const Selection &SelectedRows::select(Expr condition) {
     if (isHere(*known))
       return *known;
   const int64_t capacity = condition.dim(0);
-  Type index = condition.getBuilder().getI64Type();
-  Expr ones = nn::cast(condition, index), numbers = positions(condition, {capacity}, 0);
-  Expr place = nn::select(condition, nn::cumsum(ones, 0, /*exclusive=*/true), numbers.like(double(capacity)));
-  Expr compact = nn::scatterAdd(place, numbers, {capacity}, 0);
-  Expr count = nn::sum(ones, {0});
-  Expr valid = nn::less(numbers, nn::broadcastTo(count, {capacity}));
-  Expr filled = nn::select(valid, compact, nn::broadcastTo(sliceDim(compact, 0, 0, 1), {capacity}));
+  auto [numbers, valid] = nn::selectRows(condition, 1);
+  Expr count = nn::sum(nn::cast(condition, condition.getBuilder().getI64Type()), {0});
   // Below 2^24, so that sizes in f32 hold it.
   int64_t tag = selections.empty() ? 15'485'863 : selections.back()->tag + 2;
   while (!isPrime(tag))
     tag += 2;
-  selections.push_back(std::make_shared<Selection>(Selection{condition, capacity, count, valid, filled, tag}));
+  selections.push_back(std::make_shared<Selection>(Selection{condition, capacity, count, valid, numbers, tag}));
   return *selections.back();
 }
 
@@ -94,12 +89,109 @@ SelectedRows::Elements SelectedRows::selectElements(Expr condition) {
   const int64_t inner = countOf(condition.shape().drop_front(rowwise.rank()));
   const Selection &selection = select(nn::reshape(rowwise, {countOf(rowwise.shape())}));
   Expr positions = condition.with(selection.positions);
-  if (inner != 1) {
-    const Shape spread{selection.capacity, inner};
-    Expr first = nn::broadcast(positions * double(inner), spread, {0});
-    positions = nn::reshape(first + lowtide::positions(first, spread, 1), {selection.capacity * inner});
-  }
+  if (inner != 1)
+    positions = nn::selectRows(condition.with(selection.condition), inner).first;
   return {&selection, inner, positions};
+}
+
+//===-- coordinates -------------------------------------------------------===//
+
+SmallVector<Expr> lowtide::coordinates(Expr position, ArrayRef<int64_t> shape) {
+  SmallVector<Expr> result(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    result[d] = d ? nn::rem(position, position.like(double(shape[d]))) : position;
+    position = d ? position / double(shape[d]) : position;
+  }
+  return result;
+}
+
+SmallVector<Expr> SelectedRows::coordinates(const Elements &elements, ArrayRef<int64_t> shape) {
+  mark(elements.positions, *elements.selection, {0, 1, elements.inner});
+  mark(elements.selection->positions, *elements.selection, {});
+  SmallVector<Expr> result = lowtide::coordinates(elements.positions, shape);
+  for (auto [dim, coordinate] : llvm::enumerate(result))
+    places[coordinate] = {elements, Shape(shape), int64_t(dim)};
+  return result;
+}
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Dimensions of more than one element: a transpose of no more than one of them leaves the order as it is.
+static int64_t countLongDims(Value value) {
+  return llvm::count_if(typeOf(value).getShape(), [](int64_t extent) { return extent != 1; });
+}
+
+/// The values whose elements stand side by side along dimension `dim` of `value`, one for each of its indices; none
+/// where something else was done to them.
+static SmallVector<Value> columnsOf(Value value, int64_t dim) {
+  Operation *op = value.getDefiningOp();
+  if (typeOf(value).getDimSize(dim) == 1 || !op)
+    return {value};
+  auto count = [](ArrayRef<int64_t> extents) { return countOf(extents); };
+  if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
+    SmallVector<Value> all;
+    for (Value operand : concat->getOperands())
+      llvm::append_range(all, int64_t(concat.getDim()) == dim ? columnsOf(operand, dim) : SmallVector<Value>());
+    return all;
+  }
+  if (auto cast = dyn_cast<nn::CastOp>(op))
+    return columnsOf(cast.getX(), dim);
+  if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+    const int64_t from = transpose.getPermutation()[dim];
+    return countLongDims(value) <= 2 ? columnsOf(transpose.getX(), from) : SmallVector<Value>();
+  }
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+    ArrayRef<int64_t> to = typeOf(value).getShape(), from = reshape.getX().getType().getShape();
+    for (int64_t d = 0; d < int64_t(from.size()); ++d)
+      if (from[d] == to[dim] && count(from.take_front(d)) == count(to.take_front(dim)))
+        return columnsOf(reshape.getX(), d);
+  }
+  return {};
+}
+
+const SelectedRows::Coordinate *SelectedRows::findCoordinate(Value value) const {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto found = places.find(value); found != places.end())
+      return &found->second;
+    if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+      ArrayRef<int64_t> from = slice.getX().getType().getShape(), to = slice.getY().getType().getShape();
+      std::optional<int64_t> cut;
+      for (int64_t d = 0; d < int64_t(to.size()); ++d)
+        if (from[d] != to[d]) {
+          if (cut || to[d] != 1)
+            return nullptr;
+          cut = d;
+        }
+      SmallVector<Value> columns = columnsOf(slice.getX(), cut.value_or(0));
+      if (!cut || int64_t(columns.size()) != from[*cut])
+        return nullptr;
+      value = columns[slice.getStarts()[*cut]];
+    } else if (isa<nn::ReshapeOp, nn::CastOp>(op) || (isa<nn::TransposeOp>(op) && countLongDims(value) <= 1)) {
+      value = op->getOperand(0);
+    } else {
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+bool SelectedRows::isCoordinate(Value value) const {
+  while (isa_and_present<nn::BroadcastOp, nn::ReshapeOp>(value.getDefiningOp()) && !places.contains(value))
+    value = value.getDefiningOp()->getOperand(0);
+  return findCoordinate(value) != nullptr;
+}
+
+std::optional<SelectedRows::Elements> SelectedRows::elementsAt(Expr indices, ArrayRef<int64_t> shape) const {
+  SmallVector<Value> columns = columnsOf(indices, indices.rank() - 1);
+  const Elements *all = nullptr;
+  for (auto [dim, column] : llvm::enumerate(columns)) {
+    const Coordinate *place = findCoordinate(column);
+    if (!place || place->dim != int64_t(dim) || ArrayRef<int64_t>(place->shape) != shape ||
+        (all && all->positions.get() != place->elements.positions.get()))
+      return std::nullopt;
+    all = &place->elements;
+  }
+  return columns.size() == shape.size() && all ? std::optional(*all) : std::nullopt;
 }
 
 std::optional<SelectedRows::Rows> SelectedRows::find(Value value) const {
@@ -108,12 +200,12 @@ std::optional<SelectedRows::Rows> SelectedRows::find(Value value) const {
 }
 
 Expr SelectedRows::masked(Expr x, const Rows &where, Expr filler) {
-  auto [dim, outer, inner] = where.position;
+  const BatchPosition &at = where.position;
   const int64_t capacity = where.selection->capacity;
   Expr valid = x.with(where.selection->valid);
-  if (outer != 1 || inner != 1)
-    valid = nn::reshape(nn::broadcast(valid, {outer, capacity, inner}, {1}), {outer * capacity * inner});
-  Expr result = nn::select(nn::broadcast(valid, x.shape(), {dim}), x, filler);
+  if (at.outer != 1 || at.inner != 1)
+    valid = nn::reshape(nn::broadcast(valid, {at.outer, capacity, at.inner}, {1}), {at.outer * capacity * at.inner});
+  Expr result = nn::select(nn::broadcast(valid, x.shape(), {at.dim}), x, filler);
   masks.insert(result.get().getDefiningOp());
   return result;
 }
@@ -400,6 +492,9 @@ void SelectedRows::refill(NodeView &n, Operation *op, const Rows &where) {
 }
 
 LogicalResult SelectedRows::followOp(NodeView &n, Operation *op) {
+  // What is selected of rows are others.
+  if (isa<nn::SelectRowsOp>(op))
+    return success();
   SmallVector<std::optional<Rows>> known = llvm::map_to_vector(op->getOperands(), [&](Value v) { return find(v); });
   auto concat = dyn_cast<nn::ConcatOp>(op);
   if (concat && llvm::any_of(known, [&](const auto &k) { return k && k->position.dim == int64_t(concat.getDim()); }))

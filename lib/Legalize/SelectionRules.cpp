@@ -21,17 +21,6 @@ void remarkCapacity(NodeView &n, int64_t capacity) {
                          << " rows by data: what is made of them is computed for all of these";
 }
 
-/// The place in `shape` that a row-major position names, one coordinate for each dimension.
-SmallVector<Expr> coordinates(Expr position, ArrayRef<int64_t> shape) {
-  SmallVector<Expr> result(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    Expr extent = position.like(double(shape[d]));
-    result[d] = nn::rem(position, extent);
-    position = position / extent;
-  }
-  return result;
-}
-
 /// Places of what is not zero, row-major: known when compiling.
 void setKnownPlaces(NodeView &n, ArrayRef<double> elements) {
   Shape places;
@@ -54,13 +43,13 @@ LogicalResult nonZero(NodeView &n) {
   if (value || countOf(x.shape()) == 0)
     return setKnownPlaces(n, value ? floatsOf(value) : SmallVector<double>()), success();
   // Of rows that data have selected already, those that are there.
-  auto [selection, inner, positions] = n.context.selected.selectElements(condition(n.context.selected.withZeros(x)));
-  remarkCapacity(n, positions.dim(0));
+  const auto elements = n.context.selected.selectElements(condition(n.context.selected.withZeros(x)));
+  remarkCapacity(n, elements.positions.dim(0));
   SmallVector<Expr> rows;
-  for (Expr row : coordinates(positions, x.shape()))
+  for (Expr row : n.context.selected.coordinates(elements, x.shape()))
     rows.push_back(unsqueeze(row, 0));
   Expr places = nn::concat(rows, 0);
-  n.context.selected.mark(places, *selection, {1, 1, inner});
+  n.context.selected.mark(places, *elements.selection, {1, 1, elements.inner});
   n.set(0, places);
   return success();
 }

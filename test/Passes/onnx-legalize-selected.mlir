@@ -8,14 +8,8 @@
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<6x4xf32>
 // CHECK-SAME:    %[[MASK:[^:]*]]: tensor<6xi1>
-// CHECK:         %[[ONES:.*]] = nn.cast %[[MASK]]
-// CHECK:         %[[PLACE:.*]] = nn.select %[[MASK]]
-// CHECK:         %[[COMPACT:.*]] = nn.scatter_add[%[[PLACE]]]
-// CHECK:         %[[COUNT:.*]] = nn.reduce_sum %[[ONES]]
-// CHECK:         %[[VALID:.*]] = nn.compare lt
-// CHECK:         %[[FIRST:.*]] = nn.slice %[[COMPACT]]
-// CHECK:         %[[ROWS:.*]] = nn.select %[[VALID]], %[[COMPACT]]
-// CHECK:         %[[TAKEN:.*]] = nn.gather %[[X]]
+// CHECK:         %[[ROWS:.*]], %[[VALID:.*]] = nn.select_rows %[[MASK]] : (tensor<6xi1>) -> (tensor<6xi64>, tensor<6xi1>)
+// CHECK:         %[[TAKEN:.*]] = nn.gather %[[X]][%[[PLACES:.*]]] axis = 0
 // CHECK:         %[[SQUARE:.*]] = nn.mul
 // CHECK:         %[[WHERE:.*]] = nn.broadcast %[[VALID]] dims = [0] : tensor<6xi1> -> tensor<6x4xi1>
 // CHECK:         %[[MASKED:.*]] = nn.select %[[WHERE]], %[[SQUARE]]
@@ -54,7 +48,7 @@ func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %c: tensor<1xf32> {onnx.i
 // So are the numbers of a range of floats, which has as many elements as rows are selected.
 
 // CHECK-LABEL: func.func @forward(
-// CHECK:         %[[VALID:.*]] = nn.compare lt
+// CHECK:         %{{.*}}, %[[VALID:.*]] = nn.select_rows
 // CHECK:         %[[MASKED:.*]] = nn.select %[[VALID]], %{{.*}} : tensor<6xi1>, tensor<6xf32>
 // CHECK:         nn.reduce_sum %[[MASKED]]
 func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
@@ -73,7 +67,7 @@ func.func @model(%x: tensor<6xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.in
 // And what has only the shape of such rows.
 
 // CHECK-LABEL: func.func @forward(
-// CHECK:         %[[VALID:.*]] = nn.compare lt
+// CHECK:         %{{.*}}, %[[VALID:.*]] = nn.select_rows
 // CHECK:         %[[WHERE:.*]] = nn.broadcast %[[VALID]] dims = [0] : tensor<6xi1> -> tensor<6x4xi1>
 // CHECK:         %[[MASKED:.*]] = nn.select %[[WHERE]]
 // CHECK:         nn.reduce_sum %[[MASKED]]

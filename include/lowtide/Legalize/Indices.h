@@ -15,6 +15,8 @@ nn::Expr fromFront(nn::Expr indices, int64_t extent);
 nn::Expr fromFront(NodeView &node, nn::Expr indices, nn::Expr x, int64_t dim);
 /// Indices along `dim` as i64, in a tensor of `shape`.
 nn::Expr positions(nn::Expr where, llvm::ArrayRef<int64_t> shape, int64_t dim);
+/// Where what lies at a row-major `position` of a tensor of `shape` is in it, a value for each dimension.
+llvm::SmallVector<nn::Expr> coordinates(nn::Expr position, llvm::ArrayRef<int64_t> shape);
 /// `size` elements of x along `dim`, from `start`.
 nn::Expr sliceDim(nn::Expr x, int64_t dim, int64_t start, int64_t size);
 

@@ -52,6 +52,13 @@ public:
     nn::Expr positions;
   };
   Elements selectElements(nn::Expr condition);
+  /// Where `elements` of a tensor of `shape` lie, a value for each dimension.
+  llvm::SmallVector<nn::Expr> coordinates(const Elements &elements, llvm::ArrayRef<int64_t> shape);
+  /// Whether `value` is one of these, repeated and under whatever shape: it counts from the front.
+  bool isCoordinate(mlir::Value value) const;
+  /// The elements that the last dimension of `indices` names in a tensor of `shape`, where it holds all of their
+  /// coordinates; nothing elsewhere.
+  std::optional<Elements> elementsAt(nn::Expr indices, llvm::ArrayRef<int64_t> shape) const;
   /// `value` counts the rows of `selection` at `position`.
   void mark(mlir::Value value, const Selection &selection, const BatchPosition &position) {
     rows[value] = {&selection, position};
@@ -87,7 +94,14 @@ private:
     BatchPosition position;
   };
 
+  struct Coordinate {
+    Elements elements;
+    Shape shape;
+    int64_t dim;
+  };
+
   std::optional<Rows> find(mlir::Value value) const;
+  const Coordinate *findCoordinate(mlir::Value value) const;
   mlir::LogicalResult followOp(NodeView &node, mlir::Operation *op);
   /// Rows that are put after others move up to them.
   mlir::LogicalResult followConcat(NodeView &node, mlir::Operation *op, int64_t dim);
@@ -109,6 +123,7 @@ private:
   std::vector<std::shared_ptr<Selection>> selections;
   llvm::DenseMap<mlir::Value, Rows> rows;
   llvm::DenseMap<mlir::Value, Sizes> sizes;
+  llvm::DenseMap<mlir::Value, Coordinate> places;
   /// What masks rows: its result has none that are not there.
   llvm::DenseSet<mlir::Operation *> masks;
 };

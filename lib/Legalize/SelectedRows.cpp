@@ -121,21 +121,27 @@ static int64_t countLongDims(Value value) {
   return llvm::count_if(typeOf(value).getShape(), [](int64_t extent) { return extent != 1; });
 }
 
+/// Whether `op` gives numbers of rows another type that has all of them.
+static bool isWideCast(Operation *op) {
+  auto cast = dyn_cast<nn::CastOp>(op);
+  auto type = cast ? dyn_cast<IntegerType>(cast.getY().getType().getElementType()) : IntegerType();
+  return type && type.getWidth() >= 32;
+}
+
 /// The values whose elements stand side by side along dimension `dim` of `value`, one for each of its indices; none
 /// where something else was done to them.
 static SmallVector<Value> columnsOf(Value value, int64_t dim) {
   Operation *op = value.getDefiningOp();
   if (typeOf(value).getDimSize(dim) == 1 || !op)
     return {value};
-  auto count = [](ArrayRef<int64_t> extents) { return countOf(extents); };
   if (auto concat = dyn_cast<nn::ConcatOp>(op)) {
     SmallVector<Value> all;
     for (Value operand : concat->getOperands())
       llvm::append_range(all, int64_t(concat.getDim()) == dim ? columnsOf(operand, dim) : SmallVector<Value>());
     return all;
   }
-  if (auto cast = dyn_cast<nn::CastOp>(op))
-    return columnsOf(cast.getX(), dim);
+  if (isWideCast(op))
+    return columnsOf(op->getOperand(0), dim);
   if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
     const int64_t from = transpose.getPermutation()[dim];
     return countLongDims(value) <= 2 ? columnsOf(transpose.getX(), from) : SmallVector<Value>();
@@ -143,7 +149,7 @@ static SmallVector<Value> columnsOf(Value value, int64_t dim) {
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
     ArrayRef<int64_t> to = typeOf(value).getShape(), from = reshape.getX().getType().getShape();
     for (int64_t d = 0; d < int64_t(from.size()); ++d)
-      if (from[d] == to[dim] && count(from.take_front(d)) == count(to.take_front(dim)))
+      if (from[d] == to[dim] && countOf(from.take_front(d)) == countOf(to.take_front(dim)))
         return columnsOf(reshape.getX(), d);
   }
   return {};
@@ -166,7 +172,7 @@ const SelectedRows::Coordinate *SelectedRows::findCoordinate(Value value) const 
       if (!cut || int64_t(columns.size()) != from[*cut])
         return nullptr;
       value = columns[slice.getStarts()[*cut]];
-    } else if (isa<nn::ReshapeOp, nn::CastOp>(op) || (isa<nn::TransposeOp>(op) && countLongDims(value) <= 1)) {
+    } else if (isa<nn::ReshapeOp>(op) || isWideCast(op) || (isa<nn::TransposeOp>(op) && countLongDims(value) <= 1)) {
       value = op->getOperand(0);
     } else {
       return nullptr;

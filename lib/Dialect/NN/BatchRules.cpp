@@ -170,8 +170,10 @@ LogicalResult nn::splitSelect(Operation *op, BatchSplit &split) {
 LogicalResult nn::splitCast(Operation *op, BatchSplit &split) {
   Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
   bool widens = isa<FloatType>(from) && isa<FloatType>(to) && from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
-  return split.allSums && widens ? split.answerSums()
-                                 : follow(identities(op), split, isa<IntegerType>(to) ? Names::Kept : Names::Refused);
+  if (split.allSums && widens)
+    return split.answerSums();
+  const bool hasNumbers = isa<IntegerType>(to) && to.getIntOrFloatBitWidth() >= 32;
+  return follow(identities(op), split, hasNumbers ? Names::Kept : Names::Refused);
 }
 
 //===-- movement ----------------------------------------------------------===//

@@ -101,13 +101,17 @@ static bool isConstantAlong(Value value, int64_t dim) {
   DenseElementsAttr elements;
   if (!matchPattern(value, m_Constant(&elements)))
     return false;
-  int64_t stride = 1;
+  ArrayRef<char> data = elements.getRawData();
+  const int64_t count = elements.getNumElements(), size = int64_t(data.size());
+  // Truth values may be packed, which is not looked into.
+  if (elements.isSplat() || count == 0 || size % count)
+    return elements.isSplat();
+  int64_t stride = size / count;
   ArrayRef<int64_t> shape = elements.getType().getShape();
   for (int64_t extent : shape.drop_front(dim + 1))
     stride *= extent;
-  auto at = elements.value_begin<Attribute>();
-  for (int64_t i = 0, count = elements.getNumElements(); i < count; ++i)
-    if (i / stride % shape[dim] && *(at + i) != *(at + (i - stride)))
+  for (int64_t at = stride; at < size; at += stride)
+    if (at / stride % shape[dim] && data.slice(at, stride) != data.slice(at - stride, stride))
       return false;
   return true;
 }

@@ -128,3 +128,41 @@ func.func @others(%x: tensor<4xf32> {train.binding = #train.batch<"x">}, %m: ten
   %sum = nn.reduce_sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
   return %sum : tensor<f32>
 }
+
+// -----
+
+// A factor for each column, the same for all rows, is one for the rows of a part, too.
+// CHECK-LABEL: func.func @columns
+// CHECK: nn.select_rows %{{.*}} : (tensor<2xi1>)
+// CHECK: nn.mul %{{.*}} : tensor<2x3xf32>
+// expected-remark @+1 {{2 parts of 2 samples, 1 sums of 4 bytes, rows of 0 bytes}}
+func.func @columns(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">}, %m: tensor<4xi1> {train.binding = #train.batch<"m">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %rows, %valid = nn.select_rows %m : (tensor<4xi1>) -> (tensor<4xi64>, tensor<4xi1>)
+  %a = nn.gather %x[%rows] axis = 0 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %f = nn.constant dense<[[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]> : tensor<4x3xf32>
+  %p = nn.mul %a, %f : tensor<4x3xf32>
+  %spread = nn.broadcast %valid dims = [0] : tensor<4xi1> -> tensor<4x3xi1>
+  %zero = nn.constant dense<0.0> : tensor<4x3xf32>
+  %there = nn.select %spread, %p, %zero : tensor<4x3xi1>, tensor<4x3xf32>
+  %sum = nn.reduce_sum %there dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  return %sum : tensor<f32>
+}
+
+// -----
+
+// One that only the last row differs in is not.
+func.func @last(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">}, %m: tensor<4xi1> {train.binding = #train.batch<"m">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %rows, %valid = nn.select_rows %m : (tensor<4xi1>) -> (tensor<4xi64>, tensor<4xi1>)
+  %a = nn.gather %x[%rows] axis = 0 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %f = nn.constant dense<[[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]]> : tensor<4x3xf32>
+  // expected-error @+2 {{operand 1 differs from row to row, and the rows are those that data select}}
+  // expected-note @+1 {{leave out --micro-batches}}
+  %p = nn.mul %a, %f : tensor<4x3xf32>
+  %spread = nn.broadcast %valid dims = [0] : tensor<4xi1> -> tensor<4x3xi1>
+  %zero = nn.constant dense<0.0> : tensor<4x3xf32>
+  %there = nn.select %spread, %p, %zero : tensor<4x3xi1>, tensor<4x3xf32>
+  %sum = nn.reduce_sum %there dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  return %sum : tensor<f32>
+}

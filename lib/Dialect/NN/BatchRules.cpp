@@ -282,6 +282,8 @@ static Labels indexLabels(Value indices, int64_t axis) {
 }
 
 LogicalResult nn::splitSelectRows(Operation *op, BatchSplit &split) {
+  if (!split.operands[0])
+    return success();
   const BatchPosition &from = *split.operands[0];
   if (from.outer != 1)
     return split.refuse("selects among several times all samples");

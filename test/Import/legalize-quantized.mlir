@@ -50,13 +50,10 @@ func.func @model(%x: tensor<2x6xf32> {onnx.input = "x"}, %w: tensor<6x3xi8> {onn
 // CHECK: %[[BACK:.*]] = nn.mul {{.*}} : tensor<4xf32>
 // CHECK-DAG: nn.constant dense<7.000000e+00>
 // CHECK: %[[INSIDE:.*]] = nn.compare eq {{.*}} : tensor<4xf32> -> tensor<4xi1>
-// CHECK: nn.gather {{.*}} {untrained_row = 0 : i64}
-// CHECK: %[[STILL:.*]] = nn.reshape
+// CHECK: %[[STILL:.*]] = nn.stop_gradient %arg0 : tensor<4xf32>
 // CHECK: %[[MOVED:.*]] = nn.sub %arg0, %[[STILL]]
 // CHECK: %[[PASSED:.*]] = nn.select %[[INSIDE]], %[[MOVED]]
-// CHECK: nn.reshape %[[BACK]]
-// CHECK: nn.gather {{.*}} {untrained_row = 0 : i64}
-// CHECK: %[[NUMBER:.*]] = nn.reshape
+// CHECK: %[[NUMBER:.*]] = nn.stop_gradient %[[BACK]] : tensor<4xf32>
 // CHECK: nn.add %[[NUMBER]], %[[PASSED]]
 module @fake {
   func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
@@ -88,8 +85,7 @@ module @fake {
 // CHECK: %[[ROUND:.*]] = nn.round
 // CHECK: nn.mul
 // CHECK: %[[INSIDE:.*]] = nn.compare eq {{.*}} : tensor<4xf32> -> tensor<4xi1>
-// CHECK: nn.gather {{.*}} {untrained_row = 0 : i64}
-// CHECK: %[[STILL:.*]] = nn.reshape
+// CHECK: %[[STILL:.*]] = nn.stop_gradient %arg0 : tensor<4xf32>
 // CHECK: %[[MOVED:.*]] = nn.sub %arg0, %[[STILL]]
 // CHECK: nn.select %[[INSIDE]], %[[MOVED]]
 module @qonnx {

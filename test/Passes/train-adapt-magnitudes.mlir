@@ -46,8 +46,8 @@
 // CHECK: %[[CHANGE:.*]] = nn.mul %[[SUM]], %{{.*}}
 // CHECK: %[[ALL:.*]] = nn.add %[[SQUARE]], %[[CHANGE]]
 // CHECK: %[[ROOT:.*]] = nn.sqrt %[[ALL]]
-// CHECK: nn.gather %{{.*}} axis = 1 {untrained_row = 0 : i64} : (tensor<8x1xf32>, tensor<1xi64>) -> tensor<8x1xf32>
-// CHECK: %[[RATIO:.*]] = nn.div %[[FCM]], %{{.*}} : tensor<8xf32>
+// CHECK: %[[STILL:.*]] = nn.stop_gradient %[[ROOT]] : tensor<8xf32>
+// CHECK: %[[RATIO:.*]] = nn.div %[[FCM]], %[[STILL]] : tensor<8xf32>
 // CHECK: %[[Y:.*]] = nn.dot %[[X:.*]], %[[FC]] {transpose_b} : (tensor<6x6xf32>, tensor<8x6xf32>) -> tensor<6x8xf32>
 // CHECK: %[[SPREAD:.*]] = nn.broadcast %[[RATIO]] dims = [1] : tensor<8xf32> -> tensor<6x8xf32>
 // CHECK: %[[DELTA:.*]] = nn.dot %{{.*}}, %[[FCB]] {transpose_b}
@@ -82,7 +82,7 @@
 // BACK-SAME: %[[FCA:[a-z0-9]+]]: tensor<2x6xf32> {train.binding = #train.param<"fc.lora_A.weight">
 // BACK-SAME: %[[FCB:[a-z0-9]+]]: tensor<8x2xf32> {train.binding = #train.param<"fc.lora_B.weight">
 // BACK: nn.dot %[[FCA]], %[[FCA]]
-// BACK: nn.gather %{{.*}} axis = 1 {untrained_row = 0 : i64}
+// BACK: nn.stop_gradient %{{.*}} : tensor<8xf32>
 // BACK: %[[DZ:.*]] = nn.dot %{{.*}} {transpose_b} : (tensor<6x6xf32>, tensor<8x6xf32>) -> tensor<6x8xf32>
 // BACK: %[[DZ:.*]] = nn.dot %{{.*}} {transpose_b} : (tensor<6x6xf32>, tensor<8x6xf32>) -> tensor<6x8xf32>
 // BACK: %[[DY:.*]] = nn.mul

@@ -39,14 +39,7 @@ Expr lowtide::nn::reshape(Expr x, ArrayRef<int64_t> shape) {
   return build<ReshapeOp>(x, withShape(x, shape), x.get());
 }
 
-Expr lowtide::nn::detach(Expr x) {
-  // An element that is read from a row that is not trained.
-  SmallVector<int64_t> shape(x.shape()), longer(shape);
-  longer.push_back(1);
-  auto index = RankedTensorType::get({1}, x.getBuilder().getI64Type());
-  Expr first = constant(x.getBuilder(), x.getLoc(), DenseElementsAttr::get(index, int64_t(0)));
-  return reshape(gather(reshape(x, longer), first, x.rank(), 0), shape);
-}
+Expr lowtide::nn::detach(Expr x) { return build<StopGradientOp>(x, x.type(), x.get()); }
 
 Expr lowtide::nn::transpose(Expr x, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> shape;

@@ -71,8 +71,7 @@ Value GatherOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
 }
 
 LogicalResult GatherOp::differentiate(GradientBuilder &g) {
-  // Where the row that is not trained is the only one, nothing before is reached: nn::detach.
-  if (!g.needs(0) || (getUntrainedRow() && getX().getType().getDimSize(getAxis()) == 1))
+  if (!g.needs(0))
     return success();
   Expr indices = g.operand(1), dy = g.cotangent(0);
   if (std::optional<uint64_t> row = getUntrainedRow()) {

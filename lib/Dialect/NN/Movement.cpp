@@ -1,6 +1,7 @@
 //===- Movement.cpp - nn ops that move elements -----------------*- C++ -*-===//
 //
-// Verifiers, element descriptions and derivatives of broadcast, reshape, transpose and constant.
+// Verifiers, element descriptions and derivatives of broadcast, reshape, transpose and constant, and the end of
+// stop_gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,10 @@ LogicalResult ConstantOp::verify() {
 Value ConstantOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   return b.table(cast<DenseElementsAttr>(getValue()), index);
 }
+
+//===-- stop_gradient -----------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> StopGradientOp::decompose(OpBuilder &) { return SmallVector<Value>{getX()}; }
 
 //===-- broadcast ---------------------------------------------------------===//
 

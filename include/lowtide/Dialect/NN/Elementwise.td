@@ -96,6 +96,19 @@ def NN_SelectOp : NN_Elementwise<"select", ["c", "a", "b_"],
   let assemblyFormat = "$c `,` $a `,` $b_ attr-dict `:` type($c) `,` type($a)";
   let body = [{ return b.select(c, a, b_); }];
 }
+
+def NN_StopGradientOp : NN_Elementwise<"stop_gradient", ["x"], [""],
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<DecomposableInterface>]> {
+  let split = "Additive";
+  let summary = "x, through which no cotangent passes: what a program detaches";
+  let description = [{Means something until the step is differentiated, and is x in `nn-decompose`.}];
+  let flopsPerElement = 0;
+  let arguments = (ins NN_Tensor:$x);
+  let results = (outs NN_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let body = "return x;";
+}
+
 def NN_CastOp : NN_Elementwise<"cast", ["x"], ["cast(dy, x.elementType())"], [SameOperandsAndResultShape]> {
   let split = "Cast";
   let summary = "conversion of the element type: float → integer truncates, anything → bool is != 0";

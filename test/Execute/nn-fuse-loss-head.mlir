@@ -136,3 +136,37 @@ func.func @subtracted(%x: tensor<6x4xf32> {test.value = dense<[[-0.0, 0.25, -0.7
   %c = nn.sub %l, %f : tensor<6xf32>
   return %c, %q : tensor<6xf32>, tensor<6xf32>
 }
+
+// The other way round, the logarithm of a probability, with the labels picked under another shape.
+// CHECK-LABEL: @probability
+// CHECK: %[[LOSS:.*]], %[[LSE:.*]] = nn.linear_cross_entropy
+// CHECK: nn.neg %[[LOSS]]
+// CHECK-NOT: 6x5
+// CHECK: return
+func.func @probability(%x: tensor<6x4xf32> {test.value = dense<[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0], [-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]> : tensor<6x4xf32>},
+    %w: tensor<4x5xf32> {test.value = dense<[[0.25, 0.25, -0.5, -0.0, 1.5], [0.5, -1.5, 1.75, -0.5, 0.5], [0.5, -0.0, -0.75, -0.25, 0.75], [-0.25, -0.5, 0.0, 0.25, 0.5]]> : tensor<4x5xf32>},
+    %y: tensor<6xi64> {test.value = dense<[2, 0, 4, 1, 1, 3]> : tensor<6xi64>})
+    -> (tensor<6xf32> {test.value = dense<[0.461154460680087, 0.2819632760045794, 0.5223542428033597, 0.16322263052397265, 0.04621297623113041, 0.12756698446031942]> : tensor<6xf32>}) {
+  %p = nn.dot %x, %w : (tensor<6x4xf32>, tensor<4x5xf32>) -> tensor<6x5xf32>
+  %m = nn.reduce_max %p dims = [1] : tensor<6x5xf32> -> tensor<6xf32>
+  %inf = nn.constant dense<0x7F800000> : tensor<6xf32>
+  %zero = nn.constant dense<0.0> : tensor<6xf32>
+  %am = nn.abs %m : tensor<6xf32>
+  %isinf = nn.compare eq %am, %inf : tensor<6xf32> -> tensor<6xi1>
+  %top = nn.select %isinf, %zero, %m : tensor<6xi1>, tensor<6xf32>
+  %mc = nn.reshape %top : tensor<6xf32> -> tensor<6x1xf32>
+  %ms = nn.reshape %mc : tensor<6x1xf32> -> tensor<6xf32>
+  %mb = nn.broadcast %ms dims = [0] : tensor<6xf32> -> tensor<6x5xf32>
+  %d = nn.sub %p, %mb : tensor<6x5xf32>
+  %e = nn.exp %d : tensor<6x5xf32>
+  %t = nn.reduce_sum %e dims = [1] : tensor<6x5xf32> -> tensor<6xf32>
+  %g = nn.log %t : tensor<6xf32>
+  %l = nn.add %g, %top : tensor<6xf32>
+  %i = nn.reshape %y : tensor<6xi64> -> tensor<2x3x1xi64>
+  %p3 = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %k = nn.gather_elements %p3[%i] axis = 2 : (tensor<2x3x5xf32>, tensor<2x3x1xi64>) -> tensor<2x3x1xf32>
+  %f = nn.reshape %k : tensor<2x3x1xf32> -> tensor<6xf32>
+  %c = nn.sub %f, %l : tensor<6xf32>
+  %s = nn.exp %c : tensor<6xf32>
+  return %s : tensor<6xf32>
+}

@@ -200,19 +200,35 @@ struct FuseSummedLogarithms : OpRewritePattern<ReduceSumOp> {
   }
 };
 
-/// log_sum_exp(x) - x[label] → softmax_cross_entropy(x, label).
+/// log_sum_exp(x) - x[label] → softmax_cross_entropy(x, label), and the opposite, the logarithm of its probability.
 struct FuseSubtractedLogit : OpRewritePattern<SubOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(SubOp op, PatternRewriter &rewriter) const override {
-    LogSumExp logSum(peelReshapes(op.getA()));
-    auto picked = peelReshapes(op.getB_()).getDefiningOp<GatherElementsOp>();
-    if (!logSum.logits || !picked || picked.getX() != logSum.logits || !picksLabels(picked, logSum.axis))
-      return rewriter.notifyMatchFailure(op, "no log-sum-exp less the entry of a label");
-    Expr x(rewriter, op.getLoc(), logSum.logits);
-    Expr losses = buildLoss(x, splitAt(x.shape(), logSum.axis), x.with(picked.getIndices()));
-    rewriter.replaceOp(op, reshape(losses, op.getY().getType().getShape()).get());
+    Expr loss = findLoss(op.getA(), op.getB_(), rewriter);
+    const bool isOpposite = !loss;
+    if (isOpposite)
+      loss = findLoss(op.getB_(), op.getA(), rewriter);
+    if (!loss)
+      return rewriter.notifyMatchFailure(op, "no log-sum-exp and the entry of a label");
+    Expr losses = reshape(loss, op.getY().getType().getShape());
+    rewriter.replaceOp(op, (isOpposite ? -losses : losses).get());
     return success();
+  }
+
+private:
+  /// The cross-entropy that `logarithm - entry` is; null if it is none.
+  static Expr findLoss(Value logarithm, Value entry, PatternRewriter &rewriter) {
+    LogSumExp logSum(peelReshapes(logarithm));
+    auto picked = peelReshapes(entry).getDefiningOp<GatherElementsOp>();
+    if (!logSum.logits || !picked || peelReshapes(picked.getX()) != peelReshapes(logSum.logits) ||
+        !picksLabels(picked, int64_t(picked.getAxis())))
+      return Expr();
+    Expr x(rewriter, picked.getLoc(), picked.getX());
+    const auto split = splitAt(x.shape(), int64_t(picked.getAxis()));
+    if (split != splitAt(cast<RankedTensorType>(logSum.logits.getType()).getShape(), logSum.axis))
+      return Expr();
+    return buildLoss(x, split, x.with(picked.getIndices()));
   }
 };
 

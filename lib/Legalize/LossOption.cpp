@@ -59,6 +59,11 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
       return success();
     InFlightDiagnostic diag = emitError(flag) << "the model has no loss: none of its outputs (" << names()
                                               << ") is the only scalar float one";
+    if (auto scalar = llvm::find_if(outputs, [](NamedOutput &o) { return isFloatScalar(o.value); });
+        scalar != outputs.end()) {
+      diag.attachNote() << "say which of them is the loss, for example --loss='" << writeLossName(scalar->name) << "'";
+      return diag;
+    }
     const LossKind kind = outputs.empty() ? LossKind::CrossEntropy : suggestLossKind(outputs.front().value);
     diag.attachNote() << "say which loss to add, for example --loss='" << findLossKind(kind).name << "("
                       << (outputs.empty() ? "logits" : writeLossName(outputs.front().name)) << ", labels)'";
@@ -73,8 +78,14 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
 std::vector<std::string> lowtide::suggestLosses(func::FuncOp forward) {
   std::vector<std::string> losses;
   auto values = forward.getBody().front().getTerminator()->getOperands();
+  auto getOutput = [&](size_t i) {
+    return forward.getResultAttrOfType<train::OutputAttr>(unsigned(i), train::bindingAttrName);
+  };
+  for (auto [i, value] : llvm::enumerate(values))
+    if (train::OutputAttr output = getOutput(i); output && isFloatScalar(value))
+      losses.push_back(writeLossName(output.getName().getValue()));
   for (auto [i, value] : llvm::enumerate(values)) {
-    auto output = forward.getResultAttrOfType<train::OutputAttr>(i, train::bindingAttrName);
+    train::OutputAttr output = getOutput(i);
     auto type = cast<RankedTensorType>(value.getType());
     if (!output || !isa<FloatType>(type.getElementType()))
       continue;

@@ -1,8 +1,9 @@
 //===- TrainChunkLossHead.cpp - a loss without its logits -------*- C++ -*-===//
 //
-// 1. Loss and gradients of one head become one op, or two of one loop: the logits are computed once.
-// 2. A loop computes it for some rows after others; sums go tile by tile, whatever the loop.
-// 3. What else lies between products and losses: RowChunks.
+// 1. What meets the rows of a head under another shape is brought to rows.
+// 2. Loss and gradients of one head become one op, or two of one loop: the logits are computed once.
+// 3. A loop computes it for some rows after others; sums go tile by tile, whatever the loop.
+// 4. What else lies between products and losses: RowChunks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,9 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Patterns.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -220,6 +223,12 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
   void runOnSteps() override {
     if (failed(checkOption(getOperation(), "chunks", std::to_string(chunks),
                            {OptionCheck::Kind::Range, {}, -1, int64_t(1) << 30})))
+      return signalPassFailure();
+    RewritePatternSet raising(&getContext());
+    nn::addReshapeRaising(raising, /*always=*/chunks > 0);
+    GreedyRewriteConfig config;
+    config.enableFolding(false).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(raising), config)))
       return signalPassFailure();
     SmallVector<nn::LinearCrossEntropyOp> losses;
     getOperation()->walk([&](nn::LinearCrossEntropyOp op) { losses.push_back(op); });

@@ -4,7 +4,8 @@
 // 2. The region is whatever makes or reads something about as large as the product, and what leads from there back to
 // it
 //    by way of small values with one row each (log-sum-exps, shares of a loss).
-// 3. Everything large must stay inside.
+// 3. What makes large operands row by row joins it: the product of a teacher, what cotangents are scattered to.
+// 4. Everything large must stay inside.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,36 +69,74 @@ static void forEachRead(Operation *op, function_ref<void(Value)> take) {
   op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), take); });
 }
 
-namespace {
+using Positions = SmallVector<std::optional<BatchPosition>>;
 
-struct RegionSearch {
-  explicit RegionSearch(Operation *product) : product(product) {}
+/// Which values of the product's block have rows, and how large they are.
+class lowtide::RegionSearch {
+public:
+  explicit RegionSearch(Operation *product)
+      : block(*product->getBlock()), size(typeOf(product->getResult(0)).getNumElements()),
+        featureSize(typeOf(product->getOperand(0)).getNumElements()),
+        rows(typeOf(product->getResult(0)).getDimSize(0)) {
+    starts[product] = {BatchPosition{}, std::nullopt};
+    follow();
+  }
 
-  /// Whether `op` has rows and says what it does with them.
-  bool track(Operation *op, int64_t samples);
+  /// Follows rows through the block from the ops that start them.
+  void follow();
+  /// Starts rows at what makes wide operands of ops inside, row by row: what a second product has for them, say.
+  /// Whether there was any.
+  bool startOperands();
 
-  Operation *product;
+  bool isTracked(Operation *op) const { return required.contains(op); }
+  bool hasRows(Value value) const { return states.lookup(value).kind == Kind::Rows; }
+  bool isWideType(Type type) const {
+    const int64_t count = cast<RankedTensorType>(type).getNumElements();
+    return 2 * count > size && count > featureSize;
+  }
+  bool isWide(Value value) const { return hasRows(value) && isWideType(value.getType()); }
+  /// Whether `op` makes or reads something about as large as the product.
+  bool isInside(Operation *op) const {
+    auto wide = [&](Value value) { return isWide(value); };
+    return isTracked(op) && (llvm::any_of(op->getOperands(), wide) || llvm::any_of(op->getResults(), wide));
+  }
+  /// Whether a value has one number for each row, or few next to the product.
+  bool isNarrow(Value value) const {
+    constexpr int64_t many = 16;
+    const int64_t count = typeOf(value).getNumElements();
+    return count <= rows || many * count <= size;
+  }
+
+  Block &block;
+  const int64_t size, featureSize, rows;
   llvm::DenseMap<Value, BatchTracking::State> states;
-  llvm::DenseMap<Operation *, SmallVector<std::optional<BatchPosition>>> required;
+  llvm::DenseMap<Operation *, Positions> required;
+
+private:
+  /// Whether `op` has rows and says what it does with them.
+  bool track(Operation *op);
+  bool start(Value value);
+
+  /// Where operands that are not followed have rows, of ops that start them.
+  llvm::DenseMap<Operation *, Positions> starts;
 };
 
-} // namespace
-
-bool RegionSearch::track(Operation *op, int64_t samples) {
-  SmallVector<std::optional<BatchPosition>> positions;
-  bool anyRows = op == product;
-  for (Value operand : op->getOperands()) {
-    auto state = states.find(operand);
-    const bool isRows = state != states.end() && state->second.kind == Kind::Rows;
-    positions.push_back(isRows ? std::optional(state->second.position) : std::nullopt);
-    anyRows |= isRows;
+bool RegionSearch::track(Operation *op) {
+  auto start = starts.find(op);
+  Positions positions(op->getNumOperands());
+  bool anyRows = start != starts.end();
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    if (hasRows(operand)) {
+      positions[number] = states.lookup(operand).position;
+      anyRows = true;
+    } else if (start != starts.end()) {
+      positions[number] = start->second[number];
+    }
   }
   auto batch = dyn_cast<BatchInterface>(op);
   if (!anyRows || !batch || op->getNumRegions())
     return false;
-  if (op == product)
-    positions[0] = BatchPosition{};
-  BatchSplit split(op, samples, positions, /*allSums=*/false);
+  BatchSplit split(op, rows, positions, /*allSums=*/false);
   if (failed(batch.splitBatch(split)))
     return false;
   bool anySum = false, anyRow = false;
@@ -120,6 +159,53 @@ bool RegionSearch::track(Operation *op, int64_t samples) {
   return true;
 }
 
+void RegionSearch::follow() {
+  states.clear();
+  required.clear();
+  for (Operation &op : block.without_terminator())
+    track(&op);
+}
+
+bool RegionSearch::start(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != &block || isTracked(op) || op->getNumOperands() == 0)
+    return false;
+  Positions all, first(op->getNumOperands());
+  for (Value operand : op->getOperands()) {
+    const RankedTensorType type = typeOf(operand);
+    const bool mayBeRows = type.getRank() > 0 && type.getDimSize(0) == rows;
+    all.push_back(mayBeRows ? std::optional(BatchPosition{}) : std::nullopt);
+  }
+  first[0] = all[0];
+  // A matrix may have as many rows as there are.
+  for (const Positions &positions : {all, first}) {
+    starts[op] = positions;
+    if (llvm::any_of(positions, [](auto position) { return position.has_value(); }) && track(op) && hasRows(value) &&
+        states.lookup(value).position == BatchPosition{} &&
+        llvm::none_of(required[op], [](auto position) { return position && position->dim < 0; }))
+      return true;
+    required.erase(op);
+    for (Value result : op->getResults())
+      states.erase(result);
+  }
+  starts.erase(op);
+  return false;
+}
+
+bool RegionSearch::startOperands() {
+  bool any = false;
+  for (Operation &op : block.without_terminator()) {
+    if (!isInside(&op))
+      continue;
+    for (auto [operand, position] : llvm::zip_equal(op.getOperands(), Positions(required[&op])))
+      if (position == BatchPosition{} && !hasRows(operand) && isWideType(operand.getType()))
+        any |= start(operand);
+  }
+  if (any)
+    follow();
+  return any;
+}
+
 /// Whether `reader` hands on what it reads to the end of the block, under another shape at most, and to nothing else.
 static bool isReturned(Operation *reader) {
   SmallVector<Operation *> worklist{reader};
@@ -134,40 +220,27 @@ static bool isReturned(Operation *reader) {
   return true;
 }
 
-RowRegion RowRegion::find(Operation *product) {
+/// The region of what `search` followed.
+RowRegion RowRegion::find(Operation *product, const RegionSearch &search) {
   RowRegion region;
-  RegionSearch search(product);
-  Block &block = *product->getBlock();
-  const RankedTensorType type = typeOf(product->getResult(0)), x = typeOf(product->getOperand(0));
-  const int64_t rows = type.getDimSize(0), size = type.getNumElements();
+  Block &block = search.block;
   auto refuse = [&](WholeReason reason, Operation *where = nullptr) {
     region.reason = reason;
     region.where = where;
     return region;
   };
-  for (Operation &op : llvm::make_range(product->getIterator(), std::prev(block.end())))
-    search.track(&op, rows);
-  auto hasRows = [&](Value value) {
-    auto state = search.states.find(value);
-    return state != search.states.end() && state->second.kind == Kind::Rows;
-  };
-  auto isWide = [&](Value value) {
-    return hasRows(value) && 2 * typeOf(value).getNumElements() > size &&
-           typeOf(value).getNumElements() > x.getNumElements();
-  };
-  if (!isWide(product->getResult(0)))
+  if (!search.isWide(product->getResult(0)))
     return refuse(WholeReason::FewColumns);
 
   llvm::SetVector<Operation *> inside;
-  for (Operation &op : llvm::make_range(product->getIterator(), std::prev(block.end())))
-    if (search.required.contains(&op) &&
-        (llvm::any_of(op.getOperands(), isWide) || llvm::any_of(op.getResults(), isWide)))
+  for (Operation &op : block.without_terminator())
+    if (search.isInside(&op))
       inside.insert(&op);
   for (Operation *op : inside)
     region.hasLoss |= familyOf(op) == OpFamily::Loss;
   for (Operation *op : inside)
     for (Value result : op->getResults())
-      if (isWide(result))
+      if (search.isWide(result))
         for (Operation *user : result.getUsers()) {
           Operation *reader = block.findAncestorOpInBlock(*user);
           if (!inside.contains(reader))
@@ -176,45 +249,60 @@ RowRegion RowRegion::find(Operation *product) {
 
   // What comes from the region and leads back to it.
   DenseSet<Operation *> after, before;
-  for (Operation &op : llvm::make_range(product->getIterator(), block.end())) {
-    bool comes = inside.contains(&op);
-    forEachRead(&op, [&](Value value) { comes |= after.contains(value.getDefiningOp()); });
-    if (comes)
+  auto comesFrom = [&](Operation *op) {
+    bool comes = false;
+    forEachRead(op, [&](Value value) { comes |= after.contains(value.getDefiningOp()); });
+    return comes;
+  };
+  for (Operation &op : block)
+    if (inside.contains(&op) || comesFrom(&op))
       after.insert(&op);
-  }
-  for (Operation &op : llvm::reverse(block)) {
-    bool leads = inside.contains(&op);
-    for (Operation *user : op.getUsers())
-      leads |= before.contains(block.findAncestorOpInBlock(*user));
-    if (leads)
+  auto leadsBack = [&](Operation *op) {
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *user) { return before.contains(block.findAncestorOpInBlock(*user)); });
+  };
+  for (Operation &op : llvm::reverse(block))
+    if (inside.contains(&op) || leadsBack(&op))
       before.insert(&op);
-  }
   for (Operation &op : block) {
     if (inside.contains(&op) || !after.contains(&op) || !before.contains(&op))
       continue;
-    if (search.required.contains(&op) && llvm::all_of(op.getResults(), hasRows))
+    if (search.isTracked(&op) && llvm::all_of(op.getResults(), [&](Value v) { return search.hasRows(v); }))
       inside.insert(&op);
     else
       region.isTwice = true;
   }
-  bool isReduced = false;
+  bool isReduced = false, isNarrowed = true;
   for (Operation *op : inside) {
-    const bool leadsBack = llvm::any_of(
-        op->getUsers(), [&](Operation *user) { return before.contains(block.findAncestorOpInBlock(*user)); });
+    const bool leads = leadsBack(op);
     // Another layer: rows of activations, not the logits of a loss.
-    if (op != product && leadsBack && familyOf(op) == OpFamily::Contraction)
+    if (leads && familyOf(op) == OpFamily::Contraction && comesFrom(op))
       return refuse(WholeReason::NotReduced, op);
-    for (Value result : op->getResults())
-      isReduced |= typeOf(result).getNumElements() <= rows;
+    for (Value result : op->getResults()) {
+      isReduced |= search.isNarrow(result);
+      isNarrowed &= !leads || search.isWide(result) || search.isNarrow(result);
+    }
   }
-  if (!isReduced || (region.isTwice && !region.hasLoss))
+  // What is computed twice is a loss, or leads to one by a few numbers for each row.
+  if (!isReduced || (region.isTwice && !region.hasLoss && !isNarrowed))
     return refuse(WholeReason::NotReduced);
 
-  region.tracking.samples = rows;
+  region.tracking.samples = search.rows;
   for (Operation *op : inside) {
-    region.tracking.required[op] = search.required[op];
+    region.tracking.required[op] = search.required.find(op)->second;
     for (Value result : op->getResults())
-      region.tracking.states[result] = search.states[result];
+      region.tracking.states[result] = search.states.lookup(result);
   }
   return region;
+}
+
+RowRegion RowRegion::find(Operation *product) {
+  RegionSearch search(product);
+  RowRegion alone = find(product, search);
+  if (alone.reason != WholeReason::None || !search.startOperands())
+    return alone;
+  while (search.startOperands())
+    ;
+  RowRegion joined = find(product, search);
+  return joined.reason == WholeReason::None ? joined : alone;
 }

@@ -125,3 +125,54 @@ func.func @repeated(%x: tensor<6x4xf32> {test.value = dense<[[-0.0, 0.25, -0.75,
   %m = nn.reduce_max %g dims = [1] : tensor<7x5xf32> -> tensor<7xf32>
   return %m : tensor<7xf32>
 }
+
+// Two classes that a tensor picks of each token, and the entropy, with the classes in the middle.
+// CHECK-LABEL: @picked
+// CHECK-NOT: {{2x3x5|2x5x3}}
+// CHECK: %[[PICKED:.*]] = nn.gather_elements %{{.*}}[%{{.*}}] axis = 1 : (tensor<6x5xf32>, tensor<6x2xi64>) -> tensor<6x2xf32>
+// CHECK: %[[APART:.*]] = nn.reshape %[[PICKED]] : tensor<6x2xf32> -> tensor<2x3x2xf32>
+// CHECK: nn.transpose %[[APART]] {{.*}} -> tensor<2x2x3xf32>
+// CHECK-NOT: {{2x3x5|2x5x3}}
+// CHECK: return
+func.func @picked(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %i: tensor<2x2x3xi64> {test.value = dense<[[[2, 0, 4], [1, 3, 2]], [[1, 1, 3], [0, 4, 2]]]> : tensor<2x2x3xi64>})
+    -> (tensor<2x2x3xf32> {test.value = dense<[[[-2.333683406270008, -2.4730185052099087, -1.7449355012505314], [-1.521183406270008, -2.4730185052099087, -1.1199355012505314]], [[-3.714158540598439, -0.5845260523859873, -2.0628132080999206], [-0.9641585405984394, -2.0845260523859874, -1.0003132080999209]]]> : tensor<2x2x3xf32>},
+        tensor<2x3xf32> {test.value = dense<[[-1.5264516197494047, -1.078211031066563, -1.4826604092228082], [-1.4024759539546745, -1.2458881368966988, -1.524915297091618]]> : tensor<2x3xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %p = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %p3 = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %z = nn.transpose %p3 [0, 2, 1] : tensor<2x3x5xf32> -> tensor<2x5x3xf32>
+  %l = nn.log_softmax %z dim = 1 : tensor<2x5x3xf32>
+  %k = nn.gather_elements %l[%i] axis = 1 : (tensor<2x5x3xf32>, tensor<2x2x3xi64>) -> tensor<2x2x3xf32>
+  %e = nn.exp %l : tensor<2x5x3xf32>
+  %el = nn.mul %e, %l : tensor<2x5x3xf32>
+  %n = nn.reduce_sum %el dims = [1] : tensor<2x5x3xf32> -> tensor<2x3xf32>
+  return %k, %n : tensor<2x2x3xf32>, tensor<2x3xf32>
+}
+
+// Probabilities of a teacher, which are given with the tokens apart, meet the rows of the head as rows.
+// CHECK-LABEL: @taught
+// CHECK: %[[STILL:.*]] = nn.stop_gradient %arg2 : tensor<2x3x5xf32>
+// CHECK: %[[ROWS:.*]] = nn.reshape %[[STILL]] : tensor<2x3x5xf32> -> tensor<6x5xf32>
+// CHECK: nn.softmax %[[ROWS]] dim = 1 : tensor<6x5xf32>
+// CHECK-NOT: nn.{{softmax|sub|mul}} {{.*}}2x3x5
+// CHECK: return
+func.func @taught(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %t: tensor<2x3x5xf32> {test.value = dense<[[[0.5, -1.0, 0.25, 2.0, 0.0], [1.5, 0.5, -0.75, 0.0, 1.0], [-0.5, 0.25, 1.25, 0.5, -1.0]], [[0.0, 0.75, -1.5, 0.25, 0.5], [2.0, -0.25, 0.5, 1.0, -0.5], [-1.25, 0.5, 0.75, 0.0, 1.0]]]> : tensor<2x3x5xf32>})
+    -> (tensor<2x3xf32> {test.value = dense<[[0.7303688187269557, 1.0192634343155738, 0.34287166115805695], [0.7099122617233065, 1.056450521412754, 0.2219037009628017]]> : tensor<2x3xf32>},
+        tensor<2x3xf32> {test.value = dense<[[0.6321006811933885, 0.43422764959970633, 0.4718273845801424], [0.3374847079673838, 0.5622735295569374, 0.34982035396168903]]> : tensor<2x3xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %p = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %z = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %l = nn.log_softmax %z dim = 2 : tensor<2x3x5xf32>
+  %still = nn.stop_gradient %t : tensor<2x3x5xf32>
+  %q = nn.softmax %still dim = 2 : tensor<2x3x5xf32>
+  %lq = nn.log %q : tensor<2x3x5xf32>
+  %d = nn.sub %lq, %l : tensor<2x3x5xf32>
+  %dq = nn.mul %d, %q : tensor<2x3x5xf32>
+  %kl = nn.reduce_sum %dq dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
+  %top = nn.reduce_max %q dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
+  return %kl, %top : tensor<2x3xf32>, tensor<2x3xf32>
+}

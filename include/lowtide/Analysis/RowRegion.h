@@ -27,6 +27,8 @@ std::string describeWhole(WholeReason reason, mlir::Operation *where);
 /// What to do about it, in words; empty if nothing.
 std::string adviseWhole(WholeReason reason, llvm::StringRef entry);
 
+class RegionSearch;
+
 /// The ops that `product` [rows, columns] = x [rows, features] · matrix brings with it.
 class RowRegion {
 public:
@@ -42,6 +44,9 @@ public:
   bool isTwice = false;
   /// Rows as samples; knows the ops of the region and no others.
   BatchTracking tracking;
+
+private:
+  static RowRegion find(mlir::Operation *product, const RegionSearch &search);
 };
 
 } // namespace lowtide

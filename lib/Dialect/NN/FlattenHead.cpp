@@ -151,6 +151,37 @@ struct FlattenReduction : OpInterfaceRewritePattern<ReductionInterface> {
   }
 };
 
+/// What labels pick of the classes.
+struct FlattenPicked : OpRewritePattern<GatherElementsOp> {
+  FlattenPicked(MLIRContext *context, bool always) : OpRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(GatherElementsOp op, PatternRewriter &rewriter) const override {
+    std::optional<HeadView> view = HeadView::get(op.getX(), always);
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    if (!classes || view->isPlain() || int64_t(op.getAxis()) != *classes)
+      return rewriter.notifyMatchFailure(op, "not among the classes of logits under another shape");
+    Expr at(rewriter, op.getLoc(), view->rows);
+    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
+    if (without(from, *classes) != without(to, *classes))
+      return rewriter.notifyMatchFailure(op, "of some rows");
+    // [rows…, picked] with the classes' dimension last, and the other way round.
+    SmallVector<int64_t> order, inverse(to.size());
+    for (int64_t dim = 0; dim < int64_t(to.size()); ++dim)
+      if (dim != *classes)
+        order.push_back(dim);
+    order.push_back(*classes);
+    for (auto [place, dim] : llvm::enumerate(order))
+      inverse[dim] = int64_t(place);
+    SmallVector<int64_t> apart = without(to, *classes);
+    apart.push_back(to[*classes]);
+    Expr indices = reshape(transpose(at.with(op.getIndices()), order), {view->getNumRows(), to[*classes]});
+    Expr picked = gatherElements(at, indices, 1);
+    rewriter.replaceOp(op, transpose(reshape(picked, apart), inverse).get());
+    return success();
+  }
+};
+
 /// softmax, log_softmax over the classes.
 template <typename Op> struct FlattenAlong : OpRewritePattern<Op> {
   FlattenAlong(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
@@ -166,6 +197,41 @@ template <typename Op> struct FlattenAlong : OpRewritePattern<Op> {
     flat->setAttr("dim", rewriter.getI64IntegerAttr(1));
     flat->getResult(0).setType(typeOf(op.getY()).clone(typeOf(view->rows).getShape()));
     rewriter.replaceOp(op, view->redo(Expr(rewriter, op.getLoc(), flat->getResult(0))).get());
+    return success();
+  }
+};
+
+/// reshape(f(x, …)) → f(reshape(x), …) of what meets a head's rows, such as a teacher's probabilities: f row by row.
+struct RaiseReshape : OpRewritePattern<ReshapeOp> {
+  RaiseReshape(MLIRContext *context, bool always) : OpRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    const RankedTensorType from = op.getX().getType(), to = op.getY().getType();
+    Operation *producer = op.getX().getDefiningOp();
+    if (!producer || from.getRank() < 2 || to.getRank() != 2 || from.getShape().back() != to.getDimSize(1) ||
+        !keepsRows(producer, from.getRank() - 1) || producer->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "no rows of what is made row by row");
+    auto hasShape = [&](Type type) { return cast<RankedTensorType>(type).getShape() == from.getShape(); };
+    if (!llvm::all_of(producer->getOperandTypes(), hasShape) || HeadView::get(op.getX(), always) ||
+        !meetsHead(op.getY(), always))
+      return rewriter.notifyMatchFailure(op, "does not meet the rows of a head");
+    HeadView view;
+    view.rows = op.getY();
+    view.moves.push_back({llvm::to_vector(to.getShape()), llvm::to_vector(from.getShape()), {}});
+    rewriter.setInsertionPoint(producer);
+    Expr at(rewriter, producer->getLoc(), producer->getOperand(0));
+    SmallVector<Value> operands;
+    for (Value operand : producer->getOperands())
+      operands.push_back(flatten(at, operand, view, always));
+    Operation *flat = rewriter.clone(*producer);
+    flat->setOperands(operands);
+    if (flat->hasAttr("dim"))
+      flat->setAttr("dim", rewriter.getI64IntegerAttr(1));
+    flat->getResult(0).setType(typeOf(producer->getResult(0)).clone(to.getShape()));
+    rewriter.replaceOp(op, flat->getResult(0));
+    // Others read it under its own shape.
+    rewriter.replaceOp(producer, reshape(at.with(flat->getResult(0)), from.getShape()).get());
     return success();
   }
 };
@@ -281,6 +347,11 @@ private:
 } // namespace
 
 void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
-  patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenAlong<SoftmaxOp>, FlattenAlong<LogSoftmaxOp>,
-               RaiseRows<SliceOp>, RaiseRows<GatherOp>>(patterns.getContext(), always);
+  patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenPicked, FlattenAlong<SoftmaxOp>,
+               FlattenAlong<LogSoftmaxOp>, RaiseRows<SliceOp>, RaiseRows<GatherOp>>(patterns.getContext(), always);
+  addReshapeRaising(patterns, always);
+}
+
+void nn::addReshapeRaising(RewritePatternSet &patterns, bool always) {
+  patterns.add<RaiseReshape>(patterns.getContext(), always);
 }

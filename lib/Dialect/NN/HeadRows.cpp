@@ -21,12 +21,11 @@ bool nn::isLargeHead(DotOp product) {
 /// Ops between a product and its loss; more are no head.
 static constexpr size_t kMostOps = 256;
 
-/// Whether each row of the results is made of the same row of operands of their shape.
-static bool keepsRows(Operation *op) {
+bool nn::keepsRows(Operation *op, int64_t classes) {
   if (auto softmax = dyn_cast<SoftmaxOp>(op))
-    return softmax.getDim() == 1;
+    return int64_t(softmax.getDim()) == classes;
   if (auto softmax = dyn_cast<LogSoftmaxOp>(op))
-    return softmax.getDim() == 1;
+    return int64_t(softmax.getDim()) == classes;
   return op->hasTrait<OpTrait::Elementwise>();
 }
 
@@ -44,8 +43,26 @@ bool nn::isHeadRows(Value value, bool always) {
       if (isRows && product.getY().getType().getDimSize(1) > product.getA().getType().getDimSize(1) &&
           (always || isLargeHead(product)))
         return true;
-    } else if (keepsRows(op)) {
+    } else if (keepsRows(op, 1)) {
       llvm::append_range(worklist, op->getOperands());
+    }
+  }
+  return false;
+}
+
+bool nn::meetsHead(Value value, bool always) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> worklist{value};
+  while (!worklist.empty()) {
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      if (seen.size() == kMostOps)
+        return false;
+      if (!keepsRows(user, 1) || user->getNumResults() != 1 ||
+          typeOf(user->getResult(0)).getShape() != typeOf(value).getShape() || !seen.insert(user).second)
+        continue;
+      if (isHeadRows(user->getResult(0), always))
+        return true;
+      worklist.push_back(user->getResult(0));
     }
   }
   return false;
@@ -62,12 +79,16 @@ bool nn::feedsLoss(Value value) {
         return false;
       if (!seen.insert(user).second || user->hasTrait<OpTrait::IsTerminator>())
         continue;
-      isReduced |= isa<SoftmaxCrossEntropyOp, LogSoftmaxOp, SoftmaxOp, ReductionInterface>(user);
+      auto picked = dyn_cast<GatherElementsOp>(user);
+      const bool reduces =
+          isa<SoftmaxCrossEntropyOp, ReductionInterface>(user) ||
+          (picked && 2 * picked.getIndices().getType().getNumElements() <= typeOf(at).getNumElements());
+      isReduced |= reduces || isa<LogSoftmaxOp, SoftmaxOp>(user);
       auto rows = dyn_cast<GatherOp>(user);
       if (user->hasTrait<OpTrait::Elementwise>() ||
           isa<ReshapeOp, TransposeOp, SliceOp, LogSoftmaxOp, SoftmaxOp>(user) || (rows && rows.getX() == at))
         llvm::append_range(worklist, user->getResults());
-      else if (!isa<SoftmaxCrossEntropyOp, ReductionInterface, GatherElementsOp>(user))
+      else if (!reduces && !picked)
         return false; // another layer
     }
   }

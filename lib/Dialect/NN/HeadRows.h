@@ -20,6 +20,12 @@ bool isLargeHead(DotOp product);
 /// one element by element; a large one unless `always`.
 bool isHeadRows(mlir::Value value, bool always);
 
+/// Whether each result of `op` along dimension `classes` is made of what operands of its shape hold there.
+bool keepsRows(mlir::Operation *op, int64_t classes);
+
+/// Whether `value` [rows, classes], which no head makes, is combined with what `isHeadRows` takes, row by row.
+bool meetsHead(mlir::Value value, bool always);
+
 /// Whether `value` is reduced by way of shapes, orders and elements alone, as for a loss, and no layer reads it.
 bool feedsLoss(mlir::Value value);
 

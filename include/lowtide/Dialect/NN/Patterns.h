@@ -29,6 +29,10 @@ void addPieceStacking(mlir::RewritePatternSet &patterns);
 /// classes, whatever reshapes and transposes exporters put between; slices of rows → slices of what the product reads.
 /// Where the logits are large (see below), unless `always`.
 void addHeadFlattening(mlir::RewritePatternSet &patterns, bool always);
+/// Of these, what meets a head's rows without being made of them, such as a teacher's probabilities: its reshape to
+/// rows and classes rises. Canonical forms have it below what is computed element by element, so that who follows rows
+/// needs it once more.
+void addReshapeRaising(mlir::RewritePatternSet &patterns, bool always);
 /// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else is read of the logits but
 /// sums over the classes and, unless `always`, where they are at least 1 MiB and four times the weight.
 void addLossHeadFusion(mlir::RewritePatternSet &patterns, bool always);

@@ -176,3 +176,39 @@ func.func @taught(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75
   %top = nn.reduce_max %q dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
   return %kl, %top : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// A mixture of two distributions, as the log-sum-exp over a stack of both: each is rows of its own.
+// CHECK-LABEL: @mixture
+// CHECK-NOT: {{2x2x3x5|nn.concat}}
+// CHECK: nn.max %{{.*}} : tensor<6x5xf32>
+// CHECK-NOT: {{2x2x3x5|nn.concat}}
+// CHECK: nn.min %{{.*}} : tensor<6x5xf32>
+// CHECK: return
+func.func @mixture(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %t: tensor<2x3x5xf32> {test.value = dense<[[[0.5, -1.0, 0.25, 2.0, 0.0], [1.5, 0.5, -0.75, 0.0, 1.0], [-0.5, 0.25, 1.25, 0.5, -1.0]], [[0.0, 0.75, -1.5, 0.25, 0.5], [2.0, -0.25, 0.5, 1.0, -0.5], [-1.25, 0.5, 0.75, 0.0, 1.0]]]> : tensor<2x3x5xf32>})
+    -> (tensor<2x3xf32> {test.value = dense<[[-0.5264290112198287, -0.4683299806776414, -0.6134593276025533], [-0.5526305386560226, -0.45884821096542244, -0.6404688240341248]]> : tensor<2x3xf32>},
+        tensor<2x3xf32> {test.value = dense<[[-12.168486588052042, -13.351260364995294, -11.430797215262011], [-11.937022319463896, -13.58385262505814, -10.351610685628252]]> : tensor<2x3xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %z = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %z3 = nn.reshape %z : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %q = nn.log_softmax %z3 dim = 2 : tensor<2x3x5xf32>
+  %p = nn.log_softmax %t dim = 2 : tensor<2x3x5xf32>
+  %q4 = nn.reshape %q : tensor<2x3x5xf32> -> tensor<1x2x3x5xf32>
+  %p4 = nn.reshape %p : tensor<2x3x5xf32> -> tensor<1x2x3x5xf32>
+  %both = nn.concat %q4, %p4 dim = 0 : (tensor<1x2x3x5xf32>, tensor<1x2x3x5xf32>) -> tensor<2x2x3x5xf32>
+  %top = nn.reduce_max %both dims = [0] : tensor<2x2x3x5xf32> -> tensor<2x3x5xf32>
+  %spread = nn.broadcast %top dims = [1, 2, 3] : tensor<2x3x5xf32> -> tensor<2x2x3x5xf32>
+  %d = nn.sub %both, %spread : tensor<2x2x3x5xf32>
+  %e = nn.exp %d : tensor<2x2x3x5xf32>
+  %sum = nn.reduce_sum %e dims = [0] : tensor<2x2x3x5xf32> -> tensor<2x3x5xf32>
+  %log = nn.log %sum : tensor<2x3x5xf32>
+  %mix = nn.add %log, %top : tensor<2x3x5xf32>
+  %change = nn.sub %q, %mix : tensor<2x3x5xf32>
+  %share = nn.exp %q : tensor<2x3x5xf32>
+  %terms = nn.mul %share, %change : tensor<2x3x5xf32>
+  %kl = nn.reduce_sum %terms dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
+  %least = nn.reduce_min %both dims = [0] : tensor<2x2x3x5xf32> -> tensor<2x3x5xf32>
+  %low = nn.reduce_sum %least dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
+  return %kl, %low : tensor<2x3xf32>, tensor<2x3xf32>
+}

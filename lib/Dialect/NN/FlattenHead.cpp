@@ -350,6 +350,7 @@ void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
   patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenPicked, FlattenAlong<SoftmaxOp>,
                FlattenAlong<LogSoftmaxOp>, RaiseRows<SliceOp>, RaiseRows<GatherOp>>(patterns.getContext(), always);
   addReshapeRaising(patterns, always);
+  addHeadUnstacking(patterns, always);
 }
 
 void nn::addReshapeRaising(RewritePatternSet &patterns, bool always) {

@@ -86,7 +86,7 @@ bool nn::feedsLoss(Value value) {
       isReduced |= reduces || isa<LogSoftmaxOp, SoftmaxOp>(user);
       auto rows = dyn_cast<GatherOp>(user);
       if (user->hasTrait<OpTrait::Elementwise>() ||
-          isa<ReshapeOp, TransposeOp, SliceOp, LogSoftmaxOp, SoftmaxOp>(user) || (rows && rows.getX() == at))
+          isa<ReshapeOp, TransposeOp, SliceOp, ConcatOp, LogSoftmaxOp, SoftmaxOp>(user) || (rows && rows.getX() == at))
         llvm::append_range(worklist, user->getResults());
       else if (!reduces && !picked)
         return false; // another layer

@@ -8,6 +8,7 @@
 
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "mlir/IR/PatternMatch.h"
 #include <optional>
 
 namespace lowtide::nn {
@@ -28,6 +29,9 @@ bool meetsHead(mlir::Value value, bool always);
 
 /// Whether `value` is reduced by way of shapes, orders and elements alone, as for a loss, and no layer reads it.
 bool feedsLoss(mlir::Value value);
+
+/// What `addHeadFlattening` does for two heads that are stacked.
+void addHeadUnstacking(mlir::RewritePatternSet &patterns, bool always);
 
 /// A change of shape or, with a permutation, of order.
 struct HeadMove {

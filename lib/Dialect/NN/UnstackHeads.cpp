@@ -1,0 +1,111 @@
+//===- UnstackHeads.cpp - two heads that a program stacks -----------------===//
+//
+// The mixture of two distributions is written as a log-sum-exp over a stack of their logarithms. One after the other
+// they are rows of a head each, and nothing as large as the stack is needed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadRows.h"
+#include "lowtide/Dialect/NN/Patterns.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+namespace {
+
+/// Two tensors, each with one element in dimension `dim`, of which a head makes one.
+struct Stack {
+  /// Nothing where `value` is no such stack.
+  static std::optional<Stack> get(Value value, bool always) {
+    auto concat = value.getDefiningOp<ConcatOp>();
+    // Of more than two, extrema would share their cotangents otherwise.
+    if (!concat || concat.getXs().size() != 2)
+      return std::nullopt;
+    const auto dim = int64_t(concat.getDim());
+    auto isOne = [&](Value x) { return typeOf(x).getDimSize(dim) == 1; };
+    auto isHead = [&](Value x) { return HeadView::get(x, always).has_value(); };
+    if (!llvm::all_of(concat.getXs(), isOne) || !llvm::any_of(concat.getXs(), isHead))
+      return std::nullopt;
+    return Stack{dim, {concat.getXs()[0], concat.getXs()[1]}};
+  }
+
+  int64_t dim;
+  std::array<Value, 2> pieces;
+};
+
+/// f(stack(a, b), …) → stack(f(a, …), f(b, …)), for f element by element.
+struct UnstackElements : OpTraitRewritePattern<OpTrait::Elementwise> {
+  UnstackElements(MLIRContext *context, bool always) : OpTraitRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    std::optional<Stack> stack;
+    for (Value operand : op->getOperands())
+      if (!stack)
+        stack = Stack::get(operand, always);
+    if (!stack || op->getNumResults() != 1 || !feedsLoss(op->getResult(0)))
+      return rewriter.notifyMatchFailure(op, "no elements of two heads");
+    std::array<SmallVector<Value>, 2> operands;
+    for (Value operand : op->getOperands()) {
+      FailureOr<std::array<Value, 2>> parts = part(operand, *stack, rewriter, op->getLoc());
+      if (failed(parts))
+        return rewriter.notifyMatchFailure(op, "an operand is no stack, and not the same for both");
+      for (auto [list, value] : llvm::zip(operands, *parts))
+        list.push_back(value);
+    }
+    SmallVector<Expr> results;
+    for (ArrayRef<Value> of : operands) {
+      Operation *copy = rewriter.clone(*op);
+      copy->setOperands(of);
+      copy->getResult(0).setType(typeOf(of.front()).clone(typeOf(op->getResult(0)).getElementType()));
+      results.push_back(Expr(rewriter, op->getLoc(), copy->getResult(0)));
+    }
+    rewriter.replaceOp(op, concat(results, stack->dim).get());
+    return success();
+  }
+
+private:
+  FailureOr<std::array<Value, 2>> part(Value value, const Stack &stack, PatternRewriter &rewriter, Location loc) const {
+    if (std::optional<Stack> own = Stack::get(value, always); own && own->dim == stack.dim)
+      return own->pieces;
+    SmallVector<int64_t> shape(typeOf(value).getShape());
+    shape[stack.dim] = 1;
+    Value both;
+    SplatElementsAttr splat;
+    if (matchPattern(value, m_Constant(&splat)))
+      both = constant(rewriter, loc, splat.resizeSplat(typeOf(value).clone(shape)));
+    else if (auto spread = value.getDefiningOp<BroadcastOp>();
+             spread && !llvm::is_contained(spread.getDims(), stack.dim))
+      both = broadcast(Expr(rewriter, loc, spread.getX()), shape, spread.getDims());
+    else
+      return failure();
+    return std::array<Value, 2>{both, both};
+  }
+};
+
+/// A reduction over a stack is an op of both.
+template <typename Reduction, typename Binary> struct UnstackReduction : OpRewritePattern<Reduction> {
+  UnstackReduction(MLIRContext *context, bool always) : OpRewritePattern<Reduction>(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(Reduction op, PatternRewriter &rewriter) const override {
+    std::optional<Stack> stack = Stack::get(op.getX(), always);
+    if (!stack || op.getDims() != ArrayRef<int64_t>{stack->dim})
+      return rewriter.notifyMatchFailure(op, "not over a stack of two heads");
+    ArrayRef<int64_t> shape = op.getY().getType().getShape();
+    auto get = [&](Value piece) { return reshape(Expr(rewriter, op.getLoc(), piece), shape).get(); };
+    rewriter.replaceOpWithNewOp<Binary>(op, op.getY().getType(), get(stack->pieces[0]), get(stack->pieces[1]));
+    return success();
+  }
+};
+
+} // namespace
+
+void nn::addHeadUnstacking(RewritePatternSet &patterns, bool always) {
+  patterns.add<UnstackElements, UnstackReduction<ReduceSumOp, AddOp>, UnstackReduction<ReduceMaxOp, MaxOp>,
+               UnstackReduction<ReduceMinOp, MinOp>>(patterns.getContext(), always);
+}

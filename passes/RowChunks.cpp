@@ -127,6 +127,10 @@ private:
       return success();
     }
     const int64_t count = chooseChunks(head, tile, chunks);
+    // Without a budget, time counts.
+    const bool isKept = region.isTwice && chunks == 0 && head.logitsBytes <= largeLogitsBytes;
+    if (isKept)
+      region.keep(product);
     const Location loc = product->getLoc();
     Block &block = *product->getBlock();
     FailureOr<BatchLoopFacts> facts = buildRowLoops(block, loc, region.tracking, count, head.rows / count / tile);
@@ -140,14 +144,17 @@ private:
     }
     for (auto loop : block.getOps<train::AccumulateOp>())
       made.insert(loop);
+    const bool isTwice = region.isTwice;
+    if (isKept)
+      wholes.insert({product, std::move(region)});
     ++numLoops;
     const bool isOther = chunks > 0 && count != chunks;
     InFlightDiagnostic remark = isOther ? emitWarning(loc) : emitRemark(loc);
     remark << "loss head: logits of " << formatBytes(head.logitsBytes) << " in " << count
            << (count == 1 ? " piece" : " pieces") << " with what is made of them, sums over tiles of " << tile
            << " rows";
-    if (region.isTwice)
-      remark << "; gradients depend on all rows: logits are computed twice";
+    if (isTwice)
+      remark << "; gradients depend on all rows: logits are " << (isKept ? "kept for them" : "computed twice");
     if (isOther)
       remark << " (" << int64_t(chunks)
              << " pieces were asked for; pieces are whole tiles, so that bits do not depend on "

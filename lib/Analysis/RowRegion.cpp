@@ -306,3 +306,9 @@ RowRegion RowRegion::find(Operation *product) {
   RowRegion joined = find(product, search);
   return joined.reason == WholeReason::None ? joined : alone;
 }
+
+void RowRegion::keep(Operation *product) {
+  tracking.required.erase(product);
+  for (Value result : product->getResults())
+    tracking.states.erase(result);
+}

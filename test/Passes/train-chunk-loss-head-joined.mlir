@@ -1,6 +1,8 @@
 // RUN: lowtide-opt %s --nn-fuse-patterns=loss-head-always --train-differentiate=function=distilled --canonicalize --cse --train-chunk-loss-head=chunks=2 --canonicalize --cse | FileCheck %s --check-prefix=TAUGHT
 // RUN: lowtide-opt %s --nn-fuse-patterns=loss-head-always --train-differentiate=function=policy --canonicalize --cse --train-chunk-loss-head=chunks=2 --canonicalize --cse | FileCheck %s --check-prefix=POLICY
 // RUN: lowtide-opt %s --nn-fuse-patterns=loss-head-always --train-differentiate=function=squares --canonicalize --cse --train-chunk-loss-head=chunks=2 --canonicalize --cse | FileCheck %s --check-prefix=LAYER
+// RUN: lowtide-opt %s --nn-fuse-patterns --train-differentiate=function=moderate --canonicalize --cse --train-chunk-loss-head --canonicalize --cse | FileCheck %s --check-prefix=KEPT
+// RUN: lowtide-opt %s --nn-fuse-patterns --train-differentiate=function=moderate --canonicalize --cse --train-chunk-loss-head=chunks=-1 --canonicalize --cse | FileCheck %s --check-prefix=TWICE
 
 // A teacher's product joins the loop, and what is detached between reshapes becomes rows and classes.
 // TAUGHT-LABEL: func.func @gradient
@@ -84,5 +86,33 @@ func.func @squares(%x: tensor<64x8xf32> {train.binding = #train.batch<"x">},
   %out = nn.mul %best, %wide : tensor<64x16xf32>
   %rows = nn.reduce_sum %out dims = [1] : tensor<64x16xf32> -> tensor<64xf32>
   %loss = nn.reduce_sum %rows dims = [0] : tensor<64xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// Logits of 4 MiB that gradients need again: kept as long as no budget asks for less.
+// KEPT-LABEL: func.func @gradient
+// KEPT: %[[P:.*]] = nn.dot {{.*}} -> tensor<1024x1024xf32>
+// KEPT: train.accumulate {{[0-9]+}} slices({{.*}} = %[[P]]
+// KEPT-NOT: nn.dot
+// KEPT: train.accumulate {{[0-9]+}} slices({{.*}} = %[[P]]
+// KEPT-NOT: {transpose_b}
+// KEPT: return
+// TWICE-LABEL: func.func @gradient
+// TWICE-NOT: 1024x1024
+// TWICE: train.accumulate
+// TWICE: nn.dot {{.*}} {transpose_b}
+// TWICE: train.accumulate
+// TWICE: nn.dot {{.*}} {transpose_b}
+// TWICE: return
+func.func @moderate(%x: tensor<1024x8xf32> {train.binding = #train.batch<"x">},
+    %w: tensor<1024x8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %p = nn.dot %x, %w {transpose_b} : (tensor<1024x8xf32>, tensor<1024x8xf32>) -> tensor<1024x1024xf32>
+  %l = nn.log_softmax %p dim = 1 : tensor<1024x1024xf32>
+  %e = nn.exp %l : tensor<1024x1024xf32>
+  %el = nn.mul %e, %l : tensor<1024x1024xf32>
+  %entropy = nn.reduce_sum %el dims = [1] : tensor<1024x1024xf32> -> tensor<1024xf32>
+  %all = nn.reduce_sum %entropy dims = [0] : tensor<1024xf32> -> tensor<f32>
+  %loss = nn.mul %all, %all : tensor<f32>
   return %loss : tensor<f32>
 }

@@ -45,6 +45,9 @@ public:
   /// Rows as samples; knows the ops of the region and no others.
   BatchTracking tracking;
 
+  /// Leaves the product whole and its rows to be read: what needs them twice need not compute them twice.
+  void keep(mlir::Operation *product);
+
 private:
   static RowRegion find(mlir::Operation *product, const RegionSearch &search);
 };

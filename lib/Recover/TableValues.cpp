@@ -3,8 +3,9 @@
 // A buffer has no mark in files without notes, but some betray themselves: a mask holds zeros and huge negative
 // numbers, or a triangle of ones. A table of positions satisfies x[p+1] + x[p-1] = 2 cos(w) x[p] in every column, with
 // a w of its own: so do sinusoids, their products with rotary angles, ramps (w = 0), and matrices of Fourier
-// transforms. In a table of powers, polynomials or Bernstein's, some difference of each line vanishes; in one of
-// decays, each line is geometric.
+// transforms. A table of places in a picture, one row a place, satisfies it along both sides of the picture. In a table
+// of powers, polynomials or Bernstein's, some difference of each line vanishes; in one of decays, each line is
+// geometric.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,6 +87,25 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64
     agreements += isFlat || !isTurning ? 0 : length - 3;
   }
   return varies && (length >= 6 || agreements >= 4);
+}
+
+/// Whether the rows along a dimension are the places of a grid, one side after the other, and each line along either
+/// side is a wave, of which a good part turns. Rows of zeros before the first place belong to tokens that have none.
+static bool isGridOfWaves(ArrayRef<float> values, int64_t length, int64_t stride) {
+  if (int64_t(values.size()) == length * stride)
+    while (length > 0 && all_of(values.take_front(size_t(stride)), [](float value) { return value == 0; })) {
+      values = values.drop_front(size_t(stride));
+      --length;
+    }
+  // Three numbers are some wave, and what is no wave fails at its first line.
+  for (int64_t side = 4; side * 4 <= length; ++side) {
+    int64_t along = 0, across = 0;
+    if (length % side == 0 && isWave(values, side, stride, &along) && along > 1 &&
+        isWave(values, length / side, stride * side, &across) && across > 1 &&
+        16 * (along * side + across * (length / side)) >= int64_t(values.size()))
+      return true;
+  }
+  return false;
 }
 
 /// Whether every line along a dimension is a polynomial of the position, and some are no ramp: differences of few
@@ -175,7 +195,7 @@ lowtide::Formula lowtide::findFormula(const TensorProto &tensor, const std::stri
     return Formula::Mask;
   int64_t stride = 1;
   for (int axis = rank; axis-- > 0 && rank > 1;) {
-    if (isWave(values, tensor.dims(axis), stride))
+    if (isWave(values, tensor.dims(axis), stride) || isGridOfWaves(values, tensor.dims(axis), stride))
       return Formula::Wave;
     if (isPolynomial(values, tensor.dims(axis), stride))
       return Formula::Polynomial;
@@ -196,6 +216,8 @@ bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes
     // One line is no table.
     if (isWave(values, tensor.dims(axis), stride, &turning) && turning > 1 &&
         4 * turning * tensor.dims(axis) >= int64_t(values.size()))
+      return true;
+    if (isGridOfWaves(values, tensor.dims(axis), stride))
       return true;
   }
   return false;

@@ -168,3 +168,32 @@ TEST(Tables, MaskedWindowsHoldTheRowsOfOthers) {
   values[values.size() - 3] -= 1;
   EXPECT_THAT(classify(makeEvaluated("add_6", "2,2,4,4", values, name, from)).messages, HasSubstr("changed by 'add'"));
 }
+
+TEST(Tables, PlacesInAPictureAreNotTrained) {
+  // As `get_2d_sincos_pos_embed` writes them: half of the columns tell the row, half the column, after a token of
+  // zeros.
+  auto place = [](int at, int column) {
+    if (at == 0)
+      return 0.0;
+    const int along = column < 4 ? (at - 1) / 4 : (at - 1) % 4;
+    const double angle = along * (column % 2 == 0 ? 1 : 0.01);
+    return column % 4 < 2 ? std::sin(angle) : std::cos(angle);
+  };
+  auto trained = [&](int at, int column) { return place(at, column) + (at == 10 && column == 3 ? 0.01 : 0); };
+  for (bool isNoted : {true, false}) {
+    ModelProto model =
+        parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,21,8] x) => (float[2,21,8] y) <float[1,21,8] "embed.position" = )" +
+                   table(21, 8, place) + R"(, float[1,21,8] "embed.trained" = )" + table(21, 8, trained) + R"(> {
+        h = Add(x, "embed.position")
+        y = Add(h, "embed.trained")
+      })");
+    if (isNoted)
+      setSignature(model, {"embed.position", "embed.trained"});
+    const Classified result = classify(model);
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("embed.position"));
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("embed.trained"));
+    EXPECT_THAT(result.messages, HasSubstr("embed.position"));
+  }
+}

@@ -363,9 +363,13 @@ LogicalResult SignatureClassifier::checkMergedParts(const TensorFacts &fact, Ent
       isUniform(fact) != std::optional<bool>(true))
     return success();
   llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> names;
-  for (const InitializerUse &use : fact.uses)
+  for (const InitializerUse &use : fact.uses) {
+    // The statistics of a layer that runs again are a result of its first run, and no part of a parameter.
+    if (isRunningStatistic(use) || standsForWeight(use, signature))
+      continue;
     if (std::string name = findProgramName(fact, own, use); !name.empty())
       names.insert(std::move(name));
+  }
   if (names.size() < 2 || llvm::none_of(names, takesPart))
     return success();
   file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),

@@ -230,6 +230,35 @@ TEST(Merged, ANormWithoutWeightsReadsNumbers) {
   EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
+TEST(Merged, ANormWithoutWeightsRunsAgain) {
+  // Its second run reads statistics that the first one made, which are no parts of the weights that began equal.
+  auto make = [](const std::string &second) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2] "m.weight" = {1, 1}, float[2] "m.bias" = {0, 0}> {
+        a = BatchNormalization(x, "m.weight", "m.bias", "m.bias", "m.weight")
+        b = BatchNormalization(a, "m.weight", "m.bias", "m.bias", "m.weight")
+        y = )" + second + R"(
+      })");
+    setSignature(model, {"m.weight", "m.bias"},
+                 "b_m_running_mean: BUFFER target='m.running_mean' persistent=True\n"
+                 "b_m_running_var: BUFFER target='m.running_var' persistent=True\n"
+                 "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
+                 "b_n_running_var: BUFFER target='n.running_var' persistent=True\n");
+    setOrigin(model, 0, "m", "%x, %p_m_weight, %p_m_bias, %b_m_running_mean, %b_m_running_var");
+    setOrigin(model, 1, "n", "%a, None, None, %b_n_running_mean, %b_n_running_var");
+    setOrigin(model, 2, "n", "%b, None, None, %getitem_3, %getitem_4");
+    return model;
+  };
+  ModelProto again = make(R"(BatchNormalization(b, "m.weight", "m.bias", "m.bias", "m.weight"))");
+  Classified result = classify(again);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("m.weight", "m.bias"))
+      << result.messages;
+  EXPECT_EQ(importModel(again).failure, FailureKind::None);
+  // What another operation reads may be a part that began equal.
+  EXPECT_THAT(classify(make(R"(Mul(b, "m.weight"))")).messages, HasSubstr("parts of parameters that began equal"));
+}
+
 TEST(Merged, ANormOfAParameterReadsNoOther) {
   // `layer_norm(w, (2,))`: what stands for the scale is not w.
   auto make = [](const std::string &operands) {

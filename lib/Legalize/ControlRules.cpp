@@ -139,8 +139,8 @@ void lowtide::addRefusals(RuleTable &t) {
     t.addRefusal(name, "strings are not tensors here");
   for (StringRef name : {"Unique", "NonMaxSuppression"})
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
-  for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
-    t.addRefusal(name, "optional values and maps over sequences are not implemented");
+  for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement"})
+    t.addRefusal(name, "optional values are not implemented");
   for (StringRef name : {"MaxRoiPool", "ImageDecoder", "Multinomial"})
     t.addRefusal(name, "it is not implemented");
 }

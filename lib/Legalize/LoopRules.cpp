@@ -1,8 +1,8 @@
 //===- LoopRules.cpp - loops of known length ------------------------------===//
 //
-// Rules for Loop and Scan. The body of a Scan is legalized once and becomes that of a scan. Where that cannot be (it
-// draws, updates statistics, or needs the elements of a state when compiling), and for a Loop, the body is legalized
-// once for each iteration; conditions and counts must be known when compiling.
+// Rules for Loop, Scan and SequenceMap. The body of a Scan is legalized once and becomes that of a scan. Where that
+// cannot be (it draws, updates statistics, or needs the elements of a state when compiling), and for a Loop and a
+// SequenceMap, the body is legalized once for each iteration; conditions and counts must be known when compiling.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/Scan.h"
@@ -344,9 +344,40 @@ LogicalResult scan(NodeView &n) {
   return success();
 }
 
+/// The body for each tensor of the first operand's sequence. Other sequences are as long, and tensors go to each.
+LogicalResult sequenceMap(NodeView &n) {
+  if (n.size() < 1 || !n.has(0) || !n.meaning(0).sequence)
+    return n.reject("operand 0 must be a sequence");
+  const size_t count = n.meaning(0).sequence->size();
+  for (unsigned i = 1; i < n.size(); ++i)
+    if (n.has(i) && n.meaning(i).sequence && n.meaning(i).sequence->size() != count)
+      return n.reject("its sequences differ in length");
+  Unroller unroller(n);
+  if (failed(unroller.open(n.size(), n.results.size())) || failed(unroller.checkCount(int64_t(count))))
+    return failure();
+  SmallVector<SmallVector<Value>> lists(n.results.size());
+  for (size_t round = 0; round != count; ++round) {
+    SmallVector<Meaning> inputs;
+    for (unsigned i = 0; i < n.size(); ++i)
+      inputs.push_back(n.meaning(i).sequence ? Meaning{(*n.meaning(i).sequence)[round], {}} : n.meaning(i));
+    const SmallVector<Meaning> outputs = unroller.run(inputs);
+    if (outputs.empty())
+      return unroller.fail();
+    for (auto [list, output] : llvm::zip(lists, outputs)) {
+      if (!output.tensor)
+        return n.reject("its body gives a sequence");
+      list.push_back(output.tensor);
+    }
+  }
+  for (auto [result, list] : llvm::enumerate(lists))
+    n.setSequence(unsigned(result), list);
+  return success();
+}
+
 } // namespace
 
 void lowtide::addLoopRules(RuleTable &t) {
   t.add("Loop", loop);
   t.add("Scan", scan);
+  t.add("SequenceMap", sequenceMap);
 }

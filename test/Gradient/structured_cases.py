@@ -237,6 +237,12 @@ def bodies():
              ("SequenceInsert", ["parts", "one"], ["more"], {}), ("ConcatFromSequence", ["more"], ["out"], dict(axis=0, new_axis=1))]  # fmt: skip
     for shape in ((3, 2), (2, 1, 3), (4,)):
         yield chain(f"sequences {shape}", 20, parts, {"x": values(shape)})
+    for shape in ((3, 2), (2, 1, 3), (4,)):
+        body = helper.make_graph(
+            [helper.make_node("Mul", ["part", "same"], ["product"]), helper.make_node("Sin", ["product"], ["each"])],
+            "body", [info("part", shape[1:]), info("same", shape[1:])], [info("each", shape[1:])])  # fmt: skip
+        parts = [("SplitToSequence", ["x"], ["parts"], dict(axis=0, keepdims=0)), ("SequenceMap", ["parts", "w"], ["more"], dict(body=body)), ("ConcatFromSequence", ["more"], ["out"], dict(axis=0, new_axis=1))]
+        yield chain(f"SequenceMap {shape}", 20, parts, {"x": values(shape), "w": values(shape[1:])})
     tables = {"cos": values((1, 3, 2), -1, 1), "sin": values((1, 3, 2), -1, 1)}
     for interleaved in (0, 1):
         for shape in ((1, 2, 3, 4), (1, 1, 3, 4)):

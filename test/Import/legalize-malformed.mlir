@@ -83,3 +83,17 @@ func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.o
   %0 = onnx.node "Einsum"(%a) {attrs = {equation = "ii->i"}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// CHECK: error: 'SequenceMap' (opset 20): its sequences differ in length
+func.func @model(%x: tensor<4x2xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %all = onnx.node "SequenceConstruct"(%x, %x) {attrs = {}, domain = "", outputs = ["all"], version = 20 : i64} : (tensor<4x2xf32>, tensor<4x2xf32>) -> !onnx.value
+  %one = onnx.node "SequenceConstruct"(%x) {attrs = {}, domain = "", outputs = ["one"], version = 20 : i64} : (tensor<4x2xf32>) -> !onnx.value
+  %0 = onnx.node "SequenceMap"(%all, %one) {attrs = {}, domain = "", outputs = ["y"], subgraphs = ["body"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value graphs {
+  ^bb0(%a: !onnx.value, %b: !onnx.value):
+    %1 = onnx.node "Add"(%a, %b) {attrs = {}, domain = "", outputs = ["c"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+    onnx.yield %1 : !onnx.value
+  }
+  return %0 : !onnx.value
+}

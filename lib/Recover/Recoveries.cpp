@@ -18,6 +18,7 @@
 #include "EvaluatedDropout.h"
 #include "GuardedZeros.h"
 #include "HiddenRows.h"
+#include "KeptDimensions.h"
 #include "LabelSmoothing.h"
 #include "LookupFrequency.h"
 #include "LostDraws.h"
@@ -232,6 +233,11 @@ static const Recovery operations[] = {
     {rewrites<restoreGuardedZeros>,
      "`sinc` and `xlogy` in notes, with a value of their own at zero",
      "the gradient at zero",
+     {},
+     {}},
+    {rewrites<restoreKeptDimensions>,
+     "`Squeeze` of `squeeze(dim)` in notes, along a dimension that is stated to be of another size than one",
+     "the dimension",
      {},
      {}},
     {rewrites<restoreWrittenDropout>, "a mask of random numbers below c, divided by c", "`Dropout`", {}, {}},

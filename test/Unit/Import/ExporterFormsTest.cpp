@@ -7,6 +7,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
+#include <cstring>
+
 using namespace lowtide;
 using namespace lowtide::test;
 using ::onnx::ModelProto;
@@ -353,4 +356,43 @@ TEST(NormScales, NumbersTellWhatWasEvaluated) {
   EXPECT_THAT(two["second.weight"], testing::ElementsAre(1, 2));
   // What converts nothing adds one.
   EXPECT_THAT(make("22", false)["second.weight"], testing::ElementsAre(1, 2));
+}
+
+TEST(ExporterForms, SqueezeLeavesOtherSizesThanOne) {
+  // PyTorch's `squeeze` leaves them, ONNX's `Squeeze` may not meet them; what is not the program's stays an error.
+  auto make = [](const std::string &dims, const std::string &axes, const std::string &operation) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3,1] x) => (float[N,M] y)
+      <float[)" + dims + R"(] h, int64[)" +
+                                  std::to_string(std::count(axes.begin(), axes.end(), ',') + 1) + "] axes = {" + axes +
+                                  R"(}> {
+        h = Relu(x)
+        y = Squeeze(h, axes)
+      })");
+    setOperation(model, 0, "relu", 1, "relu.default", "%x");
+    setOperation(model, 1, "squeeze", 1, operation, "%relu, 1");
+    return model;
+  };
+  for (const char *dims : {"2,3,1", "2,n,1"}) {
+    const ::onnx::GraphProto kept = importGraph(make(dims, "1", "squeeze.dim"));
+    ASSERT_EQ(kept.node_size(), 2);
+    EXPECT_EQ(kept.node(1).op_type(), "Identity");
+    EXPECT_THAT(kept.node(1).input(), ElementsAre("h"));
+  }
+  // Of two dimensions, the one of size one goes.
+  const ::onnx::GraphProto one = importGraph(make("2,3,1", "1,-1", "squeeze.dims"));
+  ASSERT_EQ(one.node_size(), 3);
+  const ::onnx::NodeProto &axes = one.node(1), &squeeze = one.node(2);
+  EXPECT_EQ(squeeze.op_type(), "Squeeze");
+  EXPECT_THAT(squeeze.input(), ElementsAre("h", axes.output(0)));
+  int64_t axis = 0;
+  ASSERT_EQ(axes.attribute(0).t().raw_data().size(), sizeof(axis));
+  std::memcpy(&axis, axes.attribute(0).t().raw_data().data(), sizeof(axis));
+  EXPECT_EQ(axis, -1);
+  for (const ModelProto &other : {make("2,3,1", "2", "squeeze.dim"), make("2,3,1", "1", "view.default")}) {
+    const ::onnx::GraphProto same = importGraph(other);
+    EXPECT_EQ(same.node(1).op_type(), "Squeeze");
+    EXPECT_EQ(same.node(1).input(1), "axes");
+  }
 }

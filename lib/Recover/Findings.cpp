@@ -279,6 +279,11 @@ static constexpr Row rows[] = {
      "if they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for "
      "{names}",
      "count positions from the start, or export with dynamo=True"},
+    {FindingKind::WindowsRestored, "windows-restored", Certainty::Assumed,
+     "the program seems to take windows along a dimension that it counts from the end (unfold(-1, …)), and its "
+     "exporter "
+     "put their elements where their numbers belong (onnxruntime reads the same); they are put back: {names}",
+     "count the dimension from the start, or export with dynamo=True"},
     {FindingKind::SignedDistances, "signed-distances", Certainty::Assumed,
      "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), without "
      "their absolute values, which count at these orders: {names}",

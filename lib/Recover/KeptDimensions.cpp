@@ -8,47 +8,21 @@
 
 #include "KeptDimensions.h"
 
-#include "Makers.h"
 #include "Unfold.h"
+#include "ValueIndex.h"
 
 #include "lowtide/Recover/Evidence.h"
 #include "lowtide/Recover/NodeNotes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <cstring>
 #include <optional>
 
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 using ::onnx::TensorShapeProto;
-
-/// The whole numbers of a constant, which the exporter keeps as an initializer or a node.
-static std::optional<std::vector<int64_t>> readIntegers(const GraphProto &graph, const Makers &makers, StringRef name) {
-  const TensorProto *tensor = nullptr;
-  if (const NodeProto *constant = makers.find(name, "Constant", 0)) {
-    for (const auto &attribute : constant->attribute()) {
-      if (attribute.name() == "value_ints")
-        return std::vector<int64_t>(attribute.ints().begin(), attribute.ints().end());
-      if (attribute.name() == "value")
-        tensor = &attribute.t();
-    }
-  } else {
-    auto at = find_if(graph.initializer(), [&](const TensorProto &init) { return init.name() == name; });
-    tensor = at == graph.initializer().end() ? nullptr : &*at;
-  }
-  if (!tensor || tensor->data_type() != TensorProto::INT64 || tensor->dims_size() > 1 ||
-      tensor->data_location() == TensorProto::EXTERNAL)
-    return std::nullopt;
-  if (tensor->int64_data_size())
-    return std::vector<int64_t>(tensor->int64_data().begin(), tensor->int64_data().end());
-  std::vector<int64_t> values(tensor->raw_data().size() / sizeof(int64_t));
-  std::memcpy(values.data(), tensor->raw_data().data(), values.size() * sizeof(int64_t));
-  return values;
-}
 
 static const TensorShapeProto *findStatedShape(const GraphProto &graph, StringRef name) {
   for (const auto *values : {&graph.value_info(), &graph.input()})
@@ -75,11 +49,11 @@ void lowtide::restoreKeptDimensions(GraphProto &proto) {
       squeezes.push_back(&node);
   if (squeezes.empty())
     return;
-  const Makers makers(proto);
-  SmallVector<std::pair<NodeProto *, std::vector<int64_t>>> changed;
+  const ValueIndex values(proto);
+  SmallVector<std::pair<NodeProto *, SmallVector<int64_t>>> changed;
   for (NodeProto *node : squeezes) {
     const TensorShapeProto *shape = findStatedShape(proto, node->input(0));
-    std::optional<std::vector<int64_t>> axes = readIntegers(proto, makers, node->input(1));
+    std::optional<SmallVector<int64_t>> axes = values.findIntegers(node->input(1));
     if (!shape || !axes)
       continue;
     const size_t before = axes->size();

@@ -31,6 +31,7 @@
 #include "ScatterSums.h"
 #include "SignedDistances.h"
 #include "StraightThrough.h"
+#include "Windows.h"
 #include "WrittenDropout.h"
 #include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
@@ -291,6 +292,11 @@ static const Recovery operations[] = {
      "",
      {},
      FindingKind::NegativePositions},
+    {restores<restoreWindows>,
+     "no notes; slices at regular steps with constant operands, joined along a new dimension that counts from the end",
+     "windows in front of their elements, as `unfold` has them",
+     FindingKind::WindowsRestored,
+     {}},
     {finds<findSignedDistances>,
      "no notes; a root of a sum of odd powers of differences",
      "",

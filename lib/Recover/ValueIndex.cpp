@@ -42,6 +42,22 @@ template <typename T> static std::optional<double> readOne(const std::string &by
   return double(number);
 }
 
+std::optional<SmallVector<int64_t>> ValueIndex::findIntegers(StringRef value) const {
+  if (const NodeProto *constant = find(value, "Constant", 0))
+    for (const auto &attribute : constant->attribute())
+      if (attribute.name() == "value_ints")
+        return SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end());
+  const TensorProto *tensor = findTensor(value);
+  if (!tensor || tensor->data_location() == TensorProto::EXTERNAL || tensor->data_type() != TensorProto::INT64 ||
+      tensor->dims_size() > 1)
+    return std::nullopt;
+  if (tensor->int64_data_size())
+    return SmallVector<int64_t>(tensor->int64_data().begin(), tensor->int64_data().end());
+  SmallVector<int64_t> values(tensor->raw_data().size() / sizeof(int64_t));
+  std::memcpy(values.data(), tensor->raw_data().data(), values.size() * sizeof(int64_t));
+  return values;
+}
+
 std::optional<double> ValueIndex::findNumber(StringRef value) const {
   const TensorProto *tensor = findTensor(value);
   if (!tensor || tensor->data_location() == TensorProto::EXTERNAL ||

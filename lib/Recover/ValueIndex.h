@@ -27,6 +27,9 @@ public:
   std::optional<double> findNumber(llvm::StringRef value) const;
   /// The same, also of a number that sums and quotients of such numbers give, which a file that is not folded leaves.
   std::optional<double> evaluateNumber(llvm::StringRef value) const;
+  /// The whole numbers of a constant of type i64 and of at most one dimension; nullopt: it is none, or its data are in
+  /// another file.
+  std::optional<llvm::SmallVector<int64_t>> findIntegers(llvm::StringRef value) const;
   /// The nodes that read the value, once for each operand; null for each of the graph's outputs that it is.
   llvm::ArrayRef<const ::onnx::NodeProto *> findReaders(llvm::StringRef value) const;
 

@@ -105,6 +105,7 @@ enum class FindingKind : uint8_t {
   SelfDifferences,
   StraightThrough,
   NegativePositions,
+  WindowsRestored,
   SignedDistances,
   NormsCumulative,
   StatisticsEarly,

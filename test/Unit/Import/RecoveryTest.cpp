@@ -350,6 +350,39 @@ TEST(Recovery, NegativePositionsThatWereAddedUpAreSaid) {
   EXPECT_THAT(make("1, 3").messages, testing::Not(HasSubstr("other elements")));
 }
 
+TEST(Recovery, WindowsComeInFrontOfTheirElements) {
+  // `x.unfold(axis, 4, 2)`; other slices have steps, or other ends.
+  auto make = [](const std::string &axis, const std::string &end, const std::string &last) {
+    return parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[2,8] x) => (float[N,M,K] y) <float[2,8] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+         int64[1] axis = {)" +
+                      axis + R"(}, int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {4}, int64[1] d = {)" + end +
+                      R"(}, int64[1] one = {1}> {
+        h = Mul(x, w)
+        s = Slice(h, a, c, axis)
+        t = Slice(h, b, d)" +
+                      last + R"()
+        u = Unsqueeze(s, axis)
+        v = Unsqueeze(t, axis)
+        y = Concat <axis = )" +
+                      axis + R"(> (u, v)
+      })");
+  };
+  const ModelProto windows = make("-1", "6", ", axis");
+  EXPECT_THAT(importModel(windows).messages, HasSubstr("they are put back: y"));
+  int found = 0;
+  const ::onnx::GraphProto graph = importGraph(windows);
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() == "Concat")
+      EXPECT_EQ(node.attribute(0).i(), -2);
+    found += node.op_type() == "Unsqueeze" && node.input(1) != "axis";
+  }
+  EXPECT_EQ(found, 2);
+  for (const ModelProto &other : {make("1", "6", ", axis"), make("-1", "7", ", axis"), make("-1", "6", ", axis, one")})
+    EXPECT_THAT(importModel(other).messages, Not(HasSubstr("windows")));
+}
+
 TEST(Recovery, DivisorsOfPoolsComeBack) {
   auto make = [](const std::string &operands, const std::string &more = "") {
     ModelProto model = parseModel(R"(

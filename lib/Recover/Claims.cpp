@@ -17,6 +17,17 @@ static bool holdEqualData(const ModelView &file, const InitializerInfo &a, const
   return a.dataType == b.dataType && first && second && *first == *second;
 }
 
+bool lowtide::hasEqualUnfolded(const ModelView &file, const TensorFacts &fact, const SignatureEntry &entry) {
+  if (!file.findUnfolded(entry.target) || isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
+    return false;
+  const ::onnx::TensorProto *tensor = file.findInitializer(entry.target);
+  if (!tensor || tensor == fact.tensor || tensor->data_type() != fact.tensor->data_type() ||
+      !llvm::equal(tensor->dims(), fact.tensor->dims()))
+    return false;
+  const std::optional<std::string> first = file.tryReadInitializer(fact.tensor->name());
+  return first && first == file.tryReadInitializer(entry.target);
+}
+
 /// Whether the user gave the tensor another name: then it is not what it was taken for. One that has the parameter's
 /// own name is the parameter, whatever it is called.
 static bool isRenamed(const RoleChoices &choices, const InitializerInfo &info) {
@@ -31,7 +42,7 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
   // Tensors in the parameter's own form first: the others are views of them.
   for (bool transposed : {false, true})
     for (auto [i, info] : llvm::enumerate(infos)) {
-      if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) ||
+      if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) || info.viewOf ||
           info.transposed.empty() == transposed || isRenamed(choices, info))
         continue;
       auto [at, isNew] = owners.try_emplace(info.name, i);
@@ -45,9 +56,13 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
       }
       // Evaluated anew for each call of a layer.
       if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
-        info.viewOf = at->second;
-        info.transposed = llvm::to_vector(llvm::seq<int64_t>(0, info.dims.size()));
-        info.reason.add({RoleReason::SameAs, {primary.tensor}});
+        // The one that goes by the parameter's name is the parameter, the other one was merged with something else.
+        const bool isNamed = info.tensor == info.name;
+        InitializerInfo &view = isNamed ? primary : info, &whole = isNamed ? info : primary;
+        view.viewOf = isNamed ? i : at->second;
+        view.transposed = llvm::to_vector(llvm::seq<int64_t>(0, view.dims.size()));
+        view.reason.add({RoleReason::SameAs, {whole.tensor}});
+        at->second = *view.viewOf;
         continue;
       }
       file.getReport().errorAt(

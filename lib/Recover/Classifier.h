@@ -63,6 +63,10 @@ void reportTakenRows(ModelView &file, llvm::ArrayRef<TensorFacts> facts, const S
 /// Whether the tensors are parts of one parameter, of which none holds an element of another.
 bool areDisjointPieces(const ModelView &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);
 
+/// Whether the parameter of the entry was taken out of what the exporter evaluated, and began equal to the tensor, of
+/// which all elements are equal.
+bool hasEqualUnfolded(const ModelView &file, const TensorFacts &fact, const SignatureEntry &entry);
+
 /// A parameter that lives in two tensors would be trained twice, apart. Where one is the other's transpose, or the same
 /// again, it becomes a view of it; otherwise the file is refused, unless the user gave one of them another name.
 llvm::LogicalResult checkClaims(ModelView &file, const Signature &signature, const RoleChoices &choices,

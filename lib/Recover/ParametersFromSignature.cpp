@@ -192,10 +192,13 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
     if (entry && isMissing.contains(entry) && !llvm::is_contained(candidates, entry))
       candidates.push_back(entry);
   };
+  // One that came back from what was evaluated of it (`exp(s)`) may have been merged where it is read as it is.
   for (const std::string &operand : operands)
-    consider(signature.findPlaceholder(operand));
-  // An operation that reads no entry itself may still work on what its module's
-  // parameter became.
+    if (Entry entry = signature.findPlaceholder(operand); entry && entry != own && hasEqualUnfolded(file, fact, *entry))
+      candidates.push_back(entry);
+    else
+      consider(entry);
+  // An operation that reads no entry itself may still work on what its module's parameter became.
   if (candidates.empty() && !ownIsThere && module) {
     // Another value of the program, made in the same way of another parameter.
     bool readsLost =
@@ -230,10 +233,9 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   // reads another entry reads another parameter, which began with the same values.
   bool readsOther =
       !operands.empty() && !ownIsThere && own && !isRewritten(*use.node) && fact.getNumElements() <= largestMerged;
-  // Otherwise, values that differ cannot be equal by accident: such a tensor is shared on purpose. Where no data are at
-  // hand, matrices are taken to differ: they are drawn at random, vectors start as ones or zeros. Without a claim of
-  // its own, and without a note of where it came from, a tensor may still be the evaluated form of what its operation
-  // reads.
+  // Otherwise, values that differ cannot be equal by accident: such a tensor is shared on purpose. Without data,
+  // matrices are taken to differ: they are drawn at random, vectors start as ones or zeros. Without a claim of its own,
+  // and a note of where it came from, a tensor may still be the evaluated form of what its operation reads.
   if (!readsOther && !isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
       (own || !fact.foldedFrom.empty() || isRewritten(*use.node)))
     return own;
@@ -329,8 +331,7 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
   }
   if (llvm::any_of(fact.uses, isRunningStatistic))
     return makeInfo(fact, name, InitializerRole::State, Certainty::Inferred, RoleReason::RunningStatistic);
-  // The rewriter that folds a batch norm into a convolution invents the
-  // convolution's bias.
+  // The rewriter that folds a batch norm into a convolution invents the convolution's bias.
   if (StringRef(name).ends_with("_bias") && !fact.uses.empty() && isFloatType(fact.tensor->data_type()) &&
       StringRef(fact.uses[0].node->op_type()).starts_with("Conv") && fact.uses[0].operand == 2 &&
       fact.foldedFrom.empty() && isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
@@ -356,20 +357,17 @@ std::string SignatureClassifier::findProgramName(const TensorFacts &fact, Entry 
   return lost;
 }
 
-/// Parts of parameters that began equal are one tensor of the file. Whether the program read one part several times,
-/// nothing tells.
+/// Parts of parameters that began equal are one tensor of the file. Nothing tells whether the program read one again.
 LogicalResult SignatureClassifier::checkMergedParts(const TensorFacts &fact, Entry own) {
   if (!own || own->kind != SignatureEntry::Parameter || fact.uses.size() < 2 ||
       isUniform(fact) != std::optional<bool>(true))
     return success();
   llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> names;
-  for (const InitializerUse &use : fact.uses) {
-    // The statistics of a layer that runs again are a result of its first run, and no part of a parameter.
-    if (isRunningStatistic(use) || standsForWeight(use, signature))
-      continue;
-    if (std::string name = findProgramName(fact, own, use); !name.empty())
-      names.insert(std::move(name));
-  }
+  for (const InitializerUse &use : fact.uses)
+    // Statistics of a layer that runs again are a result of its first run, and no part of a parameter.
+    if (!isRunningStatistic(use) && !standsForWeight(use, signature))
+      names.insert(findProgramName(fact, own, use));
+  names.remove("");
   if (names.size() < 2 || llvm::none_of(names, takesPart))
     return success();
   file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
@@ -405,8 +403,7 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
     else
       info = describeUnclaimed(fact);
     info.uses.assign(uses.begin(), uses.end());
-    // Running statistics that the program does not mention as assigned:
-    // exported in inference mode.
+    // Running statistics that the program does not mention as assigned: exported in inference mode.
     if (info.role == InitializerRole::Constant && llvm::any_of(info.uses, isRunningStatistic))
       info.role = InitializerRole::State;
     if (owner)
@@ -440,8 +437,7 @@ InitializerInfo *SignatureClassifier::findTie(Entry entry) {
     for (size_t i : index->lookup(module))
       if (leafOf(infos[i].name) == leafOf(entry->target))
         fitting.push_back(i);
-    // Of several children, the one whose weight goes by another name, too: `head.decoder`, and neither `head.dense` nor
-    // `head.norm`.
+    // Of several children, the one whose weight goes by another name, too: `head.decoder`, and not `head.dense`.
     if (fitting.size() > 1)
       llvm::erase_if(fitting, [&](size_t i) {
         std::string weight = (moduleOf(infos[i].name) + ".weight").str();

@@ -259,6 +259,36 @@ TEST(Merged, ANormWithoutWeightsRunsAgain) {
   EXPECT_THAT(classify(make(R"(Mul(b, "m.weight"))")).messages, HasSubstr("parts of parameters that began equal"));
 }
 
+TEST(Merged, AParameterThatCameBackIsReadAsItIs) {
+  // `(s + (x - m) / exp(s)) * 2` of a Gaussian: s comes back from exp(s), and the sum reads it as the mean it equals.
+  auto make = [](const std::string &mean, const std::string &summand) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[2,3] y) <float[3] m = )" +
+                                  mean + R"(, float[3] exp = {1, 1, 1}> {
+        sub = Sub(x, m)
+        div = Div(sub, exp)
+        y = Add(m, div)
+      })");
+    setSignature(model, {"m", "s"});
+    setFoldedFrom(model, "exp", "['s']");
+    setOperation(model, 0, "sub", 1, "sub.Tensor", "%x, %p_m");
+    setOperation(model, 1, "div", 1, "div.Tensor", "%sub, %exp");
+    setOperation(model, 2, "add", 1, "add.Tensor", "%" + summand + ", %div");
+    return classify(model);
+  };
+  auto readsScale = [](const Classified &result) {
+    return llvm::any_of(result.infos, [](const InitializerInfo &info) {
+      return info.tensor == "m" && info.name.substr(0, 1) == "s" && info.viewOf;
+    });
+  };
+  const Classified merged = make("{0, 0, 0}", "p_s");
+  EXPECT_EQ(merged.failure, FailureKind::None) << merged.messages;
+  EXPECT_TRUE(readsScale(merged)) << merged.messages;
+  EXPECT_FALSE(readsScale(make("{0, 0, 0}", "p_m")));
+  EXPECT_FALSE(readsScale(make("{0.5, 0.5, 0.5}", "p_s")));
+}
+
 TEST(Merged, ANormOfAParameterReadsNoOther) {
   // `layer_norm(w, (2,))`: what stands for the scale is not w.
   auto make = [](const std::string &operands) {

@@ -125,6 +125,9 @@ static constexpr Row rows[] = {
     {FindingKind::CountsNotTrained, "counts-not-trained", Certainty::Assumed,
      "filters that count 0, 1, 2 … (the mean of a distribution over bins) are not trained: {names}",
      "train them all the same: --params=+{name}"},
+    {FindingKind::PowersNotTrained, "powers-not-trained", Certainty::Assumed,
+     "parameters of the program hold powers of positions (a basis of trends) and are not trained: {names}",
+     "train them all the same: --params=+{name}"},
     {FindingKind::BufferWordsNotTrained, "buffer-words-not-trained", Certainty::Assumed,
      "tensors are taken for buffers by their names alone, which neither values nor readers bear out (a mask of two "
      "numbers, a mean that measures inputs), and are not trained: {names}",

@@ -186,8 +186,8 @@ static bool isFilter(const InitializerInfo &info) {
 }
 
 /// Programs keep some tables as parameters that they do not train (`requires_grad=False`), which no file tells: those
-/// of sinusoids, and filters that count bins, of which detectors take the mean of a distribution. What was trained
-/// would hold something else.
+/// of sinusoids, filters that count bins, of which detectors take the mean of a distribution, and powers of positions,
+/// of which forecasters add up trends. What was trained would hold something else.
 static void freezeTables(ModelView &file, std::vector<InitializerInfo> &infos, FindingKind kind, RoleReason reason,
                          bool (*isKept)(const InitializerInfo &),
                          bool (*holds)(const TensorProto &, const std::string &)) {
@@ -262,6 +262,8 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
     return failure();
   freezeTables(model, infos, FindingKind::SinusoidsNotTrained, RoleReason::Sinusoids, isTable, holdsSinusoids);
   freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
+  auto isAny = [](const InitializerInfo &) { return true; };
+  freezeTables(model, infos, FindingKind::PowersNotTrained, RoleReason::Powers, isAny, holdsPowers);
   if (signature.isPresent()) {
     reportTakenRows(model, facts, signature, infos);
     reportEvaluatedTies(model, infos);

@@ -67,7 +67,8 @@ private:
   bool isMeantByGlob(size_t number, StringRef glob) const {
     const InitializerInfo &info = infos[number];
     const bool saysName = glob.find_first_not_of("*?") != StringRef::npos;
-    const bool isTable = info.reason.is(RoleReason::Sinusoids) || info.reason.is(RoleReason::Counts);
+    const bool isTable = info.reason.is(RoleReason::Sinusoids) || info.reason.is(RoleReason::Counts) ||
+                         info.reason.is(RoleReason::Powers);
     if (isTable && !saysName && stated[number] == InitializerRole::Constant)
       return false;
     if (buffers[number] &&

@@ -61,6 +61,7 @@ static constexpr Words words[] = {
     {RoleReason::ListedAfterBuffer, "a buffer of its module is listed before it, and parameters come first"},
     {RoleReason::Sinusoids, "holds sinusoids, which programs keep as they are"},
     {RoleReason::Counts, "counts 0, 1, 2 … along its inputs, which programs keep as it is"},
+    {RoleReason::Powers, "holds powers of positions, which programs keep as they are"},
     {RoleReason::Mask, "holds a mask"},
     {RoleReason::Formula, "holds {0}"},
     {RoleReason::EvaluatedParameter,

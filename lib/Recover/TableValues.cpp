@@ -244,6 +244,35 @@ bool lowtide::holdsCounts(const TensorProto &tensor, const std::string &bytes) {
   return count >= fewest;
 }
 
+bool lowtide::holdsPowers(const TensorProto &tensor, const std::string &bytes) {
+  std::vector<int64_t> shape;
+  for (int64_t extent : tensor.dims())
+    if (extent != 1)
+      shape.push_back(extent);
+  if (tensor.data_type() != TensorProto::FLOAT || shape.size() != 2 ||
+      bytes.size() != size_t(shape[0] * shape[1]) * sizeof(float))
+    return false;
+  std::vector<float> values = asFloats(bytes);
+  auto isBasis = [&](int64_t powers, int64_t positions, int64_t perPower, int64_t perPosition) {
+    if (powers < 3 || positions < 4)
+      return false;
+    auto at = [&](int64_t power, int64_t p) { return double(values[size_t(power * perPower + p * perPosition)]); };
+    const double step = at(1, 1) - at(1, 0), largest = std::max(std::abs(at(1, 0)), std::abs(at(1, positions - 1)));
+    if (!(std::abs(step) > 0) || !std::isfinite(largest))
+      return false;
+    for (int64_t p = 0; p != positions; ++p) {
+      if (std::abs(at(1, p) - (at(1, 0) + double(p) * step)) > 1e-5 * largest)
+        return false;
+      double expected = 1;
+      for (int64_t power = 0; power != powers; ++power, expected *= at(1, p))
+        if (!(std::abs(at(power, p) - expected) <= 1e-5 * std::abs(expected)))
+          return false;
+    }
+    return true;
+  };
+  return isBasis(shape[0], shape[1], shape[1], 1) || isBasis(shape[1], shape[0], 1, shape[1]);
+}
+
 /// Whether each number occurs several times but for its sign, all equally often: `cat([w, -w])`, `stack([w, w])`.
 static bool repeatsMagnitudes(ArrayRef<float> values) {
   std::vector<float> magnitudes;

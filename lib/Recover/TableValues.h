@@ -29,6 +29,10 @@ bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes)
 /// Whether f32 or f16 `tensor` holds 0, 1, 2 … and nothing else, at least eight numbers.
 bool holdsCounts(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether f32 `tensor` holds 1, x, x², … of evenly spaced x, one power after the other along one of its two
+/// dimensions: three powers of four positions at least.
+bool holdsPowers(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 /// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, with each number several times
 /// but for its sign, or with zeros scattered among numbers that differ.
 bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);

@@ -64,6 +64,7 @@ enum class FindingKind : uint8_t {
   FormulasNotTrained,
   SinusoidsNotTrained,
   CountsNotTrained,
+  PowersNotTrained,
   BufferWordsNotTrained,
   LossWeightNotTrained,
   FrozenNormsNotTrained,

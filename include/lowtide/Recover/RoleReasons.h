@@ -68,6 +68,7 @@ enum class RoleReason : uint8_t {
   // Numbers.
   Sinusoids,
   Counts,
+  Powers,
   Mask,
   Formula,
   EvaluatedParameter,

@@ -197,3 +197,30 @@ TEST(Tables, PlacesInAPictureAreNotTrained) {
     EXPECT_THAT(result.messages, HasSubstr("embed.position"));
   }
 }
+
+TEST(Classification, PowersOfPositionsAreNotTrained) {
+  // N-BEATS keeps its basis of trends so: `nn.Parameter(powers, requires_grad=False)`.
+  auto power = [](int row, int column) { return std::pow(column / 5.0, row); };
+  auto almost = [&](int row, int column) { return power(row, column) + (row == 2 && column == 3 ? 0.01 : 0.0); };
+  for (bool isNoted : {true, false}) {
+    ModelProto model =
+        parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[2,5] y)
+      <float[3,5] "trend.basis" = )" +
+                   table(3, 5, power) + R"(, float[3,5] "learned.weight" = )" + table(3, 5, almost) + R"(> {
+        a = MatMul(x, "trend.basis")
+        b = MatMul(x, "learned.weight")
+        y = Add(a, b)
+      })");
+    if (isNoted)
+      setSignature(model, {"trend.basis", "learned.weight"});
+    Classified result = classify(model);
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("trend.basis"));
+    EXPECT_THAT(result.messages, HasSubstr("a basis of trends) and are not trained: trend.basis"));
+    ImportOptions options;
+    options.selections = {{true, "+trend.*"}};
+    EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter),
+                UnorderedElementsAre("trend.basis", "learned.weight"));
+  }
+}

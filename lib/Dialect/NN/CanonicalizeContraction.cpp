@@ -55,6 +55,56 @@ struct MergeSums : OpRewritePattern<ReduceSumOp> {
   }
 };
 
+/// Σ_a x[…, a, b, …] · [a = b] → x[…, b, b, …]: what exporters make of a diagonal. Reading it is no product with zeros,
+/// which would make infinite neighbors NaN.
+struct SumOfDiagonal : OpRewritePattern<ReduceSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
+    auto product = op.getX().getDefiningOp<MulOp>();
+    if (!product || op.getDims().size() != 1)
+      return rewriter.notifyMatchFailure(op, "no sum of products along one dimension");
+    for (auto [x, mask] : {std::pair(product.getA(), product.getB_()), std::pair(product.getB_(), product.getA())}) {
+      std::optional<std::pair<int64_t, int64_t>> dims = findDiagonal(mask);
+      const int64_t summed = op.getDims()[0];
+      auto type = cast<RankedTensorType>(x.getType());
+      if (!dims || (summed != dims->first && summed != dims->second) ||
+          type.getDimSize(dims->first) != type.getDimSize(dims->second))
+        continue;
+      int64_t other = std::min(dims->first, dims->second), axis = std::max(dims->first, dims->second);
+      // Of neighbors either may be read along: what is left stands at the same place.
+      if (axis != other + 1 && summed != axis)
+        std::swap(other, axis);
+      SmallVector<int64_t> shape(type.getShape());
+      shape[axis] = 1;
+      Expr from(rewriter, op.getLoc(), x);
+      Expr places = iota(rewriter, op.getLoc(), RankedTensorType::get(shape, rewriter.getI64Type()), other);
+      rewriter.replaceOp(op, reshape(gatherElements(from, places, axis), op.getType().getShape()).get());
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no factor is one on a diagonal and zero elsewhere");
+  }
+
+private:
+  /// The two dimensions along which `mask` is one where places are equal and zero where they are not.
+  static std::optional<std::pair<int64_t, int64_t>> findDiagonal(Value mask) {
+    if (auto broadcast = mask.getDefiningOp<BroadcastOp>()) {
+      auto inner = findDiagonal(broadcast.getX());
+      auto type = broadcast.getX().getType();
+      if (!inner || type.getDimSize(inner->first) == 1)
+        return std::nullopt;
+      return std::pair(broadcast.getDims()[inner->first], broadcast.getDims()[inner->second]);
+    }
+    auto truth = mask.getDefiningOp<CastOp>();
+    auto equal = truth ? truth.getX().getDefiningOp<CompareOp>() : CompareOp();
+    if (!equal || equal.getPredicate() != ComparePredicate::eq)
+      return std::nullopt;
+    auto a = equal.getA().getDefiningOp<IotaOp>(), b = equal.getB_().getDefiningOp<IotaOp>();
+    if (!a || !b || a.getDim() == b.getDim())
+      return std::nullopt;
+    return std::pair(int64_t(a.getDim()), int64_t(b.getDim()));
+  }
+};
+
 /// sum(broadcast(x)) → broadcast(sum(x) · repetitions).
 struct SumOfRepeated : OpRewritePattern<ReduceSumOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -176,6 +226,6 @@ struct SharedWeight : OpRewritePattern<DotOp> {
 } // namespace
 
 void lowtide::nn::addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<SumOverUnits, MergeSums, SumOfRepeated, TransposeIntoDot, TransposeTwice, TransposeOfDot, SharedWeight>(
-      patterns.getContext());
+  patterns.add<SumOverUnits, MergeSums, SumOfDiagonal, SumOfRepeated, TransposeIntoDot, TransposeTwice, TransposeOfDot,
+               SharedWeight>(patterns.getContext());
 }

@@ -1,8 +1,10 @@
-//===- LossWeights.cpp - what weighs losses, in files without notes ---------------===//
+//===- LossWeights.cpp - what weighs losses ---------------------------------------===//
 //
 // `BCEWithLogitsLoss(weight=w)`, a focal loss with a buffer of one factor for each class: files of PyTorch's old
-// exporter list w like any parameter. What tells is its place: everything that reads it leads to the loss by sums,
-// means and factors alone, and it multiplies a logarithm, a power or a distance. A parameter there has no least loss.
+// exporter list w like any parameter, and so does every file where a program holds it as one (`requires_grad=False`).
+// What tells is its place: everything that reads it leads to the loss by sums,
+// means and factors alone, and it multiplies a logarithm, a power or a distance, perhaps after numbers were added and
+// labels multiplied (`pos_weight`, quantiles). A parameter there has no least loss.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +26,21 @@ using ::onnx::NodeProto;
 static bool movesFirst(StringRef op) {
   return StringSwitch<bool>(op)
       .Cases({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Transpose", "Slice"}, true)
-      .Cases({"Gather", "GatherElements"}, true)
+      .Cases({"Gather", "GatherElements", "GatherND"}, true)
       .Default(false);
+}
+
+/// Whether the operand holds weights of classes.
+static bool weighsClasses(StringRef op, int operand) {
+  return operand == 2 && (op == "SoftmaxCrossEntropyLoss" || op == "NegativeLogLikelihoodLoss");
 }
 
 /// Whether the result is linear in operand `operand` while the others stay as they are.
 static bool isLinearIn(const NodeProto &node, int operand) {
   const StringRef op = node.op_type();
   if (op == "Add" || op == "Sub" || op == "Mul" || op == "Sum")
+    return true;
+  if (weighsClasses(op, operand))
     return true;
   return operand == 0 && (op == "Neg" || op == "Div" || op == "ReduceMean" || op == "ReduceSum" || movesFirst(op));
 }
@@ -49,15 +58,28 @@ private:
   /// Whether `value` leads to the loss and only by linear operations.
   bool endsIn(StringRef value) const { return !elsewhere.contains(value) && readers.contains(value); }
   bool isLoss(StringRef value) const;
+  bool isSquare(const NodeProto &product) const;
+  bool isDeviation(StringRef value) const;
+  bool isData(StringRef value) const;
+  bool isNumber(StringRef value) const;
   bool isSumOf(StringRef value, StringRef name) const;
 
   StringMap<Reads> readers;
   StringMap<const NodeProto *> producers;
-  StringSet<> elsewhere, outputs;
+  StringSet<> elsewhere, outputs, inputs, numbers;
 };
+
+constexpr size_t farthest = 32; // nodes that are looked at from one value
 } // namespace
 
 LossEnd::LossEnd(const GraphProto &graph) {
+  for (const auto &input : graph.input())
+    inputs.insert(input.name());
+  for (const auto &tensor : graph.initializer()) {
+    inputs.erase(tensor.name());
+    if (all_of(tensor.dims(), [](int64_t extent) { return extent == 1; }))
+      numbers.insert(tensor.name());
+  }
   for (const auto &output : graph.output()) {
     const auto &type = output.type().tensor_type();
     if (!type.has_shape() || any_of(type.shape().dim(), [](const auto &dim) { return dim.dim_value() != 1; }))
@@ -88,7 +110,6 @@ LossEnd::LossEnd(const GraphProto &graph) {
 /// Whether `value` is a loss of each element: what is computed of it element by element goes back to a function that
 /// losses are made of, before any layer.
 bool LossEnd::isLoss(StringRef value) const {
-  constexpr size_t farthest = 32; // nodes
   SmallVector<StringRef> open{value};
   SmallPtrSet<const NodeProto *, 16> seen;
   while (!open.empty() && seen.size() < farthest) {
@@ -99,7 +120,8 @@ bool LossEnd::isLoss(StringRef value) const {
     if (StringSwitch<bool>(op)
             .Cases({"Log", "LogSoftmax", "Softplus", "Abs", "Pow"}, true)
             .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, true)
-            .Case("Mul", node->input_size() == 2 && node->input(0) == node->input(1))
+            .Case("Mul", isSquare(*node))
+            .Cases({"Relu", "Max", "Min", "Clip"}, any_of(node->input(), [&](const auto &x) { return isDeviation(x); }))
             .Default(false))
       return true;
     if (movesFirst(op) || op == "Neg" || op == "ReduceSum" || op == "ReduceMean")
@@ -110,6 +132,58 @@ bool LossEnd::isLoss(StringRef value) const {
       open.append({node->input(1), node->input(2)});
   }
   return false;
+}
+
+/// Whether both factors are one value; exporters write equal differences twice.
+bool LossEnd::isSquare(const NodeProto &product) const {
+  if (product.input_size() != 2)
+    return false;
+  const NodeProto *a = producers.lookup(product.input(0)), *b = producers.lookup(product.input(1));
+  return product.input(0) == product.input(1) ||
+         (a && b && a->op_type() == "Sub" && b->op_type() == "Sub" && equal(a->input(), b->input()));
+}
+
+/// Whether `value` is a difference from what the batch holds, as a pinball loss or a hinge is made of.
+bool LossEnd::isDeviation(StringRef value) const {
+  for (size_t steps = 0; steps != farthest; ++steps) {
+    const NodeProto *node = producers.lookup(value);
+    if (!node)
+      return false;
+    const StringRef op = node->op_type();
+    if (op == "Sub" && node->input_size() == 2)
+      return isData(node->input(0)) != isData(node->input(1));
+    if (op != "Neg" && !movesFirst(op))
+      return false;
+    value = node->input(0);
+  }
+  return false;
+}
+
+/// Whether `value` is made of inputs of the model and single numbers alone.
+bool LossEnd::isData(StringRef value) const {
+  SmallVector<StringRef> open{value};
+  SmallPtrSet<const NodeProto *, 16> seen;
+  bool isOfBatch = false;
+  while (!open.empty()) {
+    const StringRef at = open.pop_back_val();
+    const NodeProto *node = producers.lookup(at);
+    isOfBatch |= inputs.contains(at);
+    if (inputs.contains(at) || isNumber(at) || (node && !seen.insert(node).second))
+      continue;
+    if (!node || seen.size() == farthest)
+      return false;
+    open.append(node->input().begin(), node->input().end());
+  }
+  return isOfBatch;
+}
+
+/// Whether the graph holds `value` as a number.
+bool LossEnd::isNumber(StringRef value) const {
+  if (value.empty() || numbers.contains(value))
+    return true;
+  const NodeProto *node = producers.lookup(value);
+  return node && (node->op_type() == "Constant" ||
+                  ((node->op_type() == "Cast" || node->op_type() == "Identity") && isNumber(node->input(0))));
 }
 
 /// Whether `value` is the sum of what is read of `name` alone: the divisor of a weighted mean.
@@ -129,17 +203,30 @@ bool LossEnd::isWeight(StringRef name) const {
   if (!endsIn(name))
     return false;
   SmallVector<StringRef> open{name};
+  SmallPtrSet<const NodeProto *, 16> seen;
   bool multiplies = false;
   while (!open.empty()) {
     const StringRef value = open.pop_back_val();
     for (auto [node, operand] : readers.lookup(value)) {
       const StringRef op = node->op_type();
-      if (op == "Mul" && isLoss(node->input(1 - operand)))
+      const StringRef other = node->input_size() == 2 ? StringRef(node->input(1 - operand)) : "";
+      if ((op == "Mul" && isLoss(other)) || weighsClasses(op, operand)) {
         multiplies = true;
-      else if ((movesFirst(op) || op == "ReduceSum") && operand == 0)
-        open.push_back(node->output(0));
-      else if (op != "Div" || operand != 1 || !isSumOf(value, name))
+        continue;
+      }
+      const bool isAffine = ((op == "Add" || op == "Sub") && isNumber(other)) ||
+                            (op == "Mul" && (isNumber(other) || isData(other))) ||
+                            (op == "Div" && operand == 0 && isNumber(other));
+      const bool isMoved = (movesFirst(op) || op == "ReduceSum") && operand == 0;
+      if (isAffine || isMoved) {
+        // What ends here was added to the loss.
+        if (outputs.contains(node->output(0)))
+          return false;
+        if (seen.insert(node).second)
+          open.push_back(node->output(0));
+      } else if (op != "Div" || operand != 1 || !isSumOf(value, name)) {
         return false;
+      }
     }
   }
   return multiplies;

@@ -1,4 +1,4 @@
-//===- LossWeights.h - what weighs losses, in files without notes -----------------===//
+//===- LossWeights.h - what weighs losses -----------------------------------------===//
 
 #ifndef LOWTIDE_LIB_RECOVER_LOSSWEIGHTS_H
 #define LOWTIDE_LIB_RECOVER_LOSSWEIGHTS_H

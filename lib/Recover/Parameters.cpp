@@ -10,8 +10,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "LossWeights.h"
 #include "TableValues.h"
 #include "TiedModules.h"
+#include "lowtide/OnnxModel/NodeNames.h"
 #include "lowtide/OnnxModel/TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -207,6 +209,28 @@ static void freezeTables(ModelView &file, std::vector<InitializerInfo> &infos, F
         {kind, frozen.front().str(), {frozen.begin(), frozen.end()}, {{"name", frozen.front().str()}}});
 }
 
+/// The same of what only weighs losses: weights of classes, say, that loss modules of a program hold as parameters.
+static void freezeLossWeights(ModelView &file, std::vector<InitializerInfo> &infos) {
+  const llvm::StringSet<> weights = findLossWeights(file.getModel().graph());
+  auto isTrained = [&](const InitializerInfo &info) {
+    return info.role == InitializerRole::Parameter && !weights.contains(info.tensor);
+  };
+  // A number that is all there is to train, such as a temperature of entropies, is no weight of something else.
+  if (llvm::none_of(infos, isTrained))
+    return;
+  for (InitializerInfo &info : infos) {
+    if (info.role != InitializerRole::Parameter || isTrained(info))
+      continue;
+    info.role = InitializerRole::Constant;
+    info.certainty = Certainty::Assumed;
+    info.reason = RoleReason::WeighsLosses;
+    file.getReport().add({FindingKind::LossWeightNotTrained,
+                          info.name,
+                          {},
+                          {{"initializer", quoteName(info.name)}, {"name", info.name}}});
+  }
+}
+
 /// What was taken apart by an assumption is said.
 static void reportAssumed(ModelView &file, ArrayRef<InitializerInfo> infos) {
   std::vector<std::string> names;
@@ -265,6 +289,7 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
   auto isAny = [](const InitializerInfo &) { return true; };
   freezeTables(model, infos, FindingKind::PowersNotTrained, RoleReason::Powers, isAny, holdsPowers);
   if (signature.isPresent()) {
+    freezeLossWeights(model, infos);
     reportTakenRows(model, facts, signature, infos);
     reportEvaluatedTies(model, infos);
   }

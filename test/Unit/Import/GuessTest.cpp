@@ -60,43 +60,6 @@ TEST(Classification, SinusoidsAreNotTrained) {
   }
 }
 
-/// Losses of elements by `weight`, and what becomes of them; `ids` are labels.
-static Classified classifyLoss(const std::string &body) {
-  return classify(parseModel(R"(
-    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
-    g (float[4,2] x, float[4,3] t, int64[4] ids) => (float loss)
-    <float[2,3] "fc.weight" = {1, 2, 3, 4, 5, 6}, float[3] "loss.weight" = {1, 2, 0.5}> {
-      h = MatMul(x, "fc.weight")
-      )" + body + "}"));
-}
-
-TEST(Classification, WhatOnlyWeighsLossesIsNotTrained) {
-  const std::string logarithm = "p = Sigmoid(h) l = Log(p) e = Mul(t, l) ";
-  for (std::string body : {
-           // BCEWithLogitsLoss(weight=...), a mean of squares by channel, a focal loss with a factor for each class
-           logarithm + R"(n = Neg(e) m = Mul("loss.weight", n) loss = ReduceMean <keepdims = 0> (m))",
-           std::string(R"(d = Sub(h, t) e = Mul(d, d) m = Mul(e, "loss.weight") loss = ReduceSum <keepdims = 0> (m))"),
-           std::string(R"(e = SoftmaxCrossEntropyLoss <reduction = "none"> (h, ids) c = Gather("loss.weight", ids)
-             m = Mul(c, e) s = ReduceSum <keepdims = 0> (m) b = ReduceSum <keepdims = 0> (c) loss = Div(s, b))"),
-       }) {
-    Classified result = classifyLoss(body);
-    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.weight")) << body << result.messages;
-    EXPECT_THAT(result.messages, HasSubstr("'loss.weight' only weighs losses"));
-  }
-  for (
-      std::string body : {
-          // What a layer makes, a penalty that holds it, a function of it, and a loss that goes on
-          std::string(R"(m = Mul(h, "loss.weight") loss = ReduceMean <keepdims = 0> (m))"),
-          logarithm +
-              R"(m = Mul(e, "loss.weight") q = Mul("loss.weight", "loss.weight") r = Add(m, q) loss = ReduceMean <keepdims = 0> (r))",
-          logarithm + R"(w = Exp("loss.weight") m = Mul(e, w) loss = ReduceMean <keepdims = 0> (m))",
-          logarithm + R"(m = Mul(e, "loss.weight") s = Softmax(m) loss = ReduceMean <keepdims = 0> (s))",
-      })
-    EXPECT_THAT(classifyLoss(body).names(InitializerRole::Parameter),
-                testing::UnorderedElementsAre("fc.weight", "loss.weight"))
-        << body;
-}
-
 /// A norm of module `n` by running statistics, written with plain operations or otherwise, and a layer in front of it.
 static Classified classifyNorm(const std::string &more, const std::string &body) {
   return classify(parseModel(R"(

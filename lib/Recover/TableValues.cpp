@@ -46,14 +46,19 @@ static bool isTriangle(ArrayRef<float> values, int64_t rows, int64_t columns) {
   return false;
 }
 
-/// Whether each line along a dimension satisfies the recurrence, `turning` of them by an angle that is no ramp's.
-static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64_t *turning = nullptr) {
-  if (length < 4) // any three numbers are some wave
-    return false;
-  // What f32 leaves of sines after many turns; a line of zeros in a matrix of sines is nothing else.
+/// What f32 leaves of sines after many turns; a line of zeros in a matrix of sines is nothing else.
+static double findNoise(ArrayRef<float> values) {
   double noise = 0;
   for (float value : values)
     noise = std::max(noise, 1e-4 * std::abs(double(value)));
+  return noise;
+}
+
+/// Whether each line along a dimension satisfies the recurrence, `turning` of them by an angle that is no ramp's.
+/// `noise`: of all values. What is no wave fails at its first line.
+static bool isWave(ArrayRef<float> values, double noise, int64_t length, int64_t stride, int64_t *turning = nullptr) {
+  if (length < 4) // any three numbers are some wave
+    return false;
   bool varies = false;
   // What the lines that turn agree in, beyond what makes any numbers waves. Short ramps are weights as well.
   int64_t agreements = 0;
@@ -91,17 +96,16 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64
 
 /// Whether the rows along a dimension are the places of a grid, one side after the other, and each line along either
 /// side is a wave, of which a good part turns. Rows of zeros before the first place belong to tokens that have none.
-static bool isGridOfWaves(ArrayRef<float> values, int64_t length, int64_t stride) {
+static bool isGridOfWaves(ArrayRef<float> values, double noise, int64_t length, int64_t stride) {
   if (int64_t(values.size()) == length * stride)
     while (length > 0 && all_of(values.take_front(size_t(stride)), [](float value) { return value == 0; })) {
       values = values.drop_front(size_t(stride));
       --length;
     }
-  // Three numbers are some wave, and what is no wave fails at its first line.
   for (int64_t side = 4; side * 4 <= length; ++side) {
     int64_t along = 0, across = 0;
-    if (length % side == 0 && isWave(values, side, stride, &along) && along > 1 &&
-        isWave(values, length / side, stride * side, &across) && across > 1 &&
+    if (length % side == 0 && isWave(values, noise, side, stride, &along) && along > 1 &&
+        isWave(values, noise, length / side, stride * side, &across) && across > 1 &&
         16 * (along * side + across * (length / side)) >= int64_t(values.size()))
       return true;
   }
@@ -193,9 +197,10 @@ lowtide::Formula lowtide::findFormula(const TensorProto &tensor, const std::stri
   if (all_of(values, [](float value) { return value == 0 || value <= -1e4f; }) ||
       (rank > 1 && isTriangle(values, tensor.dims(rank - 2), tensor.dims(rank - 1))))
     return Formula::Mask;
+  const double noise = findNoise(values);
   int64_t stride = 1;
   for (int axis = rank; axis-- > 0 && rank > 1;) {
-    if (isWave(values, tensor.dims(axis), stride) || isGridOfWaves(values, tensor.dims(axis), stride))
+    if (isWave(values, noise, tensor.dims(axis), stride) || isGridOfWaves(values, noise, tensor.dims(axis), stride))
       return Formula::Wave;
     if (isPolynomial(values, tensor.dims(axis), stride))
       return Formula::Polynomial;
@@ -210,14 +215,15 @@ bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes
   if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() < 2)
     return false;
   std::vector<float> values = asFloats(bytes);
+  const double noise = findNoise(values);
   int64_t stride = 1;
   for (int axis = tensor.dims_size(); axis-- > 0; stride *= tensor.dims(axis)) {
     int64_t turning = 0;
     // One line is no table.
-    if (isWave(values, tensor.dims(axis), stride, &turning) && turning > 1 &&
+    if (isWave(values, noise, tensor.dims(axis), stride, &turning) && turning > 1 &&
         4 * turning * tensor.dims(axis) >= int64_t(values.size()))
       return true;
-    if (isGridOfWaves(values, tensor.dims(axis), stride))
+    if (isGridOfWaves(values, noise, tensor.dims(axis), stride))
       return true;
   }
   return false;

@@ -2,9 +2,9 @@
 //
 // `BCEWithLogitsLoss(weight=w)`, a focal loss with a buffer of one factor for each class: files of PyTorch's old
 // exporter list w like any parameter, and so does every file where a program holds it as one (`requires_grad=False`).
-// What tells is its place: everything that reads it leads to the loss by sums,
-// means and factors alone, and it multiplies a logarithm, a power or a distance, perhaps after numbers were added and
-// labels multiplied (`pos_weight`, quantiles). A parameter there has no least loss.
+// What tells is its place: everything that reads it leads to the loss by sums, means and factors alone, and it
+// multiplies a logarithm, a power or a distance, perhaps after numbers were added and labels multiplied (`pos_weight`,
+// quantiles). A parameter there has no least loss.
 //
 //===----------------------------------------------------------------------===//
 

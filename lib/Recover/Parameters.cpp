@@ -288,8 +288,8 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
   freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
   auto isAny = [](const InitializerInfo &) { return true; };
   freezeTables(model, infos, FindingKind::PowersNotTrained, RoleReason::Powers, isAny, holdsPowers);
+  freezeLossWeights(model, infos);
   if (signature.isPresent()) {
-    freezeLossWeights(model, infos);
     reportTakenRows(model, facts, signature, infos);
     reportEvaluatedTies(model, infos);
   }

@@ -9,7 +9,6 @@
 #include "BufferNames.h"
 #include "ElementFunctions.h"
 #include "FoldedNorms.h"
-#include "LossWeights.h"
 #include "LostNotes.h"
 #include "MadeByLayers.h"
 #include "MergedTensors.h"
@@ -555,7 +554,6 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
   MergedTensors merged(file, facts);
   Doubts doubts(file, merged);
   llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
-  const llvm::StringSet<> lossWeights = findLossWeights(file.getModel().graph());
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
@@ -565,13 +563,6 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
       if (info.role == InitializerRole::Parameter && buffers.contains(part.name))
         info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Inferred,
                         RoleReason::ListedAfterBuffer);
-      if (info.role == InitializerRole::Parameter && lossWeights.contains(info.tensor)) {
-        info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Assumed, RoleReason::WeighsLosses);
-        file.getReport().add({FindingKind::LossWeightNotTrained,
-                              part.name,
-                              {},
-                              {{"initializer", quoteName(part.name)}, {"name", part.name}}});
-      }
       info.uses.assign(part.uses.begin(), part.uses.end());
       if (info.role == InitializerRole::Constant)
         if (InitializerInfo *same = findConstant(infos, first)) {

@@ -299,10 +299,13 @@ RowRegion RowRegion::find(Operation *product, const RegionSearch &search) {
 RowRegion RowRegion::find(Operation *product) {
   RegionSearch search(product);
   RowRegion alone = find(product, search);
-  if (alone.reason != WholeReason::None || !search.startOperands())
+  if (alone.reason != WholeReason::None)
     return alone;
+  bool hasJoined = false;
   while (search.startOperands())
-    ;
+    hasJoined = true;
+  if (!hasJoined)
+    return alone;
   RowRegion joined = find(product, search);
   return joined.reason == WholeReason::None ? joined : alone;
 }

@@ -22,14 +22,6 @@ static SmallVector<int64_t> without(ArrayRef<int64_t> list, int64_t place) {
   return rest;
 }
 
-/// A splat of another shape; null if `value` is none.
-static Expr resizeSplat(Expr at, Value value, ArrayRef<int64_t> shape) {
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)))
-    return Expr();
-  return constant(at.getBuilder(), at.getLoc(), splat.resizeSplat(typeOf(value).clone(shape)));
-}
-
 /// What `value`, of the view's shape, is as rows and classes.
 static Expr flatten(Expr at, Value value, const HeadView &view, bool always) {
   const int64_t rows = view.getNumRows(), classes = view.getNumClasses();

@@ -1,6 +1,7 @@
 //===- HeadRows.cpp - logits under other shapes ---------------------------===//
 
 #include "HeadRows.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -48,6 +49,13 @@ bool nn::isHeadRows(Value value, bool always) {
     }
   }
   return false;
+}
+
+Expr nn::resizeSplat(Expr at, Value value, ArrayRef<int64_t> shape) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)))
+    return Expr();
+  return constant(at.getBuilder(), at.getLoc(), splat.resizeSplat(typeOf(value).clone(shape)));
 }
 
 bool nn::meetsHead(Value value, bool always) {

@@ -30,6 +30,9 @@ bool meetsHead(mlir::Value value, bool always);
 /// Whether `value` is reduced by way of shapes, orders and elements alone, as for a loss, and no layer reads it.
 bool feedsLoss(mlir::Value value);
 
+/// A splat of another shape; null if `value` is none.
+Expr resizeSplat(Expr at, mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
 /// What `addHeadFlattening` does for two heads that are stacked.
 void addHeadUnstacking(mlir::RewritePatternSet &patterns, bool always);
 

@@ -7,7 +7,6 @@
 
 #include "HeadRows.h"
 #include "lowtide/Dialect/NN/Patterns.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -74,16 +73,13 @@ private:
       return own->pieces;
     SmallVector<int64_t> shape(typeOf(value).getShape());
     shape[stack.dim] = 1;
-    Value both;
-    SplatElementsAttr splat;
-    if (matchPattern(value, m_Constant(&splat)))
-      both = constant(rewriter, loc, splat.resizeSplat(typeOf(value).clone(shape)));
-    else if (auto spread = value.getDefiningOp<BroadcastOp>();
-             spread && !llvm::is_contained(spread.getDims(), stack.dim))
+    Expr both = resizeSplat(Expr(rewriter, loc, value), value, shape);
+    auto spread = value.getDefiningOp<BroadcastOp>();
+    if (!both && spread && !llvm::is_contained(spread.getDims(), stack.dim))
       both = broadcast(Expr(rewriter, loc, spread.getX()), shape, spread.getDims());
-    else
+    if (!both)
       return failure();
-    return std::array<Value, 2>{both, both};
+    return std::array<Value, 2>{both.get(), both.get()};
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "HeadRows.h"
 #include "lowtide/Dialect/NN/Patterns.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -48,14 +49,12 @@ struct UnstackElements : OpTraitRewritePattern<OpTrait::Elementwise> {
         stack = Stack::get(operand, always);
     if (!stack || op->getNumResults() != 1 || !feedsLoss(op->getResult(0)))
       return rewriter.notifyMatchFailure(op, "no elements of two heads");
+    if (!llvm::all_of(op->getOperands(), [&](Value x) { return isAlike(x, *stack) || isSame(x, stack->dim); }))
+      return rewriter.notifyMatchFailure(op, "an operand is no stack, and not the same for both");
     std::array<SmallVector<Value>, 2> operands;
-    for (Value operand : op->getOperands()) {
-      FailureOr<std::array<Value, 2>> parts = part(operand, *stack, rewriter, op->getLoc());
-      if (failed(parts))
-        return rewriter.notifyMatchFailure(op, "an operand is no stack, and not the same for both");
-      for (auto [list, value] : llvm::zip(operands, *parts))
+    for (Value operand : op->getOperands())
+      for (auto [list, value] : llvm::zip(operands, part(operand, *stack, rewriter, op->getLoc())))
         list.push_back(value);
-    }
     SmallVector<Expr> results;
     for (ArrayRef<Value> of : operands) {
       Operation *copy = rewriter.clone(*op);
@@ -68,18 +67,27 @@ struct UnstackElements : OpTraitRewritePattern<OpTrait::Elementwise> {
   }
 
 private:
-  FailureOr<std::array<Value, 2>> part(Value value, const Stack &stack, PatternRewriter &rewriter, Location loc) const {
-    if (std::optional<Stack> own = Stack::get(value, always); own && own->dim == stack.dim)
-      return own->pieces;
+  bool isAlike(Value value, const Stack &stack) const {
+    std::optional<Stack> own = Stack::get(value, always);
+    return own && own->dim == stack.dim;
+  }
+
+  /// Whether both halves along dimension `dim` are the same.
+  static bool isSame(Value value, int64_t dim) {
+    auto spread = value.getDefiningOp<BroadcastOp>();
+    SplatElementsAttr splat;
+    return matchPattern(value, m_Constant(&splat)) || (spread && !llvm::is_contained(spread.getDims(), dim));
+  }
+
+  std::array<Value, 2> part(Value value, const Stack &stack, PatternRewriter &rewriter, Location loc) const {
+    if (isAlike(value, stack))
+      return Stack::get(value, always)->pieces;
     SmallVector<int64_t> shape(typeOf(value).getShape());
     shape[stack.dim] = 1;
     Expr both = resizeSplat(Expr(rewriter, loc, value), value, shape);
-    auto spread = value.getDefiningOp<BroadcastOp>();
-    if (!both && spread && !llvm::is_contained(spread.getDims(), stack.dim))
+    if (auto spread = value.getDefiningOp<BroadcastOp>())
       both = broadcast(Expr(rewriter, loc, spread.getX()), shape, spread.getDims());
-    if (!both)
-      return failure();
-    return std::array<Value, 2>{both.get(), both.get()};
+    return {both.get(), both.get()};
   }
 };
 

@@ -25,6 +25,31 @@ func.func @rows_mul(%x: tensor<5x3xf32> {test.value = dense<[[-1.32, 1.15, -0.38
   return %y : tensor<5x3xf32>
 }
 
+func.func @rows_add(%x: tensor<5x3xf32> {test.value = dense<[[-1.32, 1.15, -0.38], [-1.9, 0.57, -0.96], [1.51, -0.02, -1.54], [0.93, -0.6, 1.87], [0.35, -1.18, 1.29]]> : tensor<5x3xf32>},
+    %i: tensor<5xi64> {test.value = dense<[3, 0, 3, 3, 1]> : tensor<5xi64>},
+    %u: tensor<5x3xf32> {test.value = dense<[[-1.24, 1.17, -0.32], [-1.81, 0.6, -0.89], [1.52, 0.04, -1.45], [0.96, -0.53, 1.88], [0.39, -1.1, 1.31]]> : tensor<5x3xf32>})
+    -> (tensor<5x3xf32> {test.value = dense<[[-3.13, 1.75, -1.27], [-1.51, -0.53, 0.35], [1.51, -0.02, -1.54], [2.17, 0.08, 1.98], [0.35, -1.18, 1.29]]> : tensor<5x3xf32>}) {
+  %y = nn.scatter add %u into %x[%i] axis = 0 : (tensor<5x3xf32>, tensor<5xi64>, tensor<5x3xf32>) -> tensor<5x3xf32>
+  return %y : tensor<5x3xf32>
+}
+
+// Three terms of a sum, of which a CPU writes each over the one before it; an index outside adds nothing.
+func.func @sum_of_scatters(%i: tensor<2xi64> {test.value = dense<[3, 1]> : tensor<2xi64>},
+    %j: tensor<3xi64> {test.value = dense<[1, 1, 7]> : tensor<3xi64>},
+    %u: tensor<2x2xf32> {test.value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>},
+    %v: tensor<3x2xf32> {test.value = dense<[[0.5, 0.25], [8.0, 16.0], [32.0, 64.0]]> : tensor<3x2xf32>},
+    %w: tensor<2xf32> {test.value = dense<[2.0, -1.0]> : tensor<2xf32>})
+    -> (tensor<4x2xf32> {test.value = dense<[[0.0, 0.0], [8.5, 16.25], [0.0, 0.0], [3.0, 6.0]]> : tensor<4x2xf32>, test.tolerance = 0.0}) {
+  %spread = nn.broadcast %w dims = [0] : tensor<2xf32> -> tensor<2x2xf32>
+  %weighed = nn.mul %u, %spread : tensor<2x2xf32>
+  %a = nn.scatter_add [%i] %u axis = 0 : (tensor<2xi64>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %b = nn.scatter_add [%j] %v axis = 0 : (tensor<3xi64>, tensor<3x2xf32>) -> tensor<4x2xf32>
+  %c = nn.scatter_add [%i] %weighed axis = 0 : (tensor<2xi64>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %ab = nn.add %a, %b : tensor<4x2xf32>
+  %y = nn.add %ab, %c : tensor<4x2xf32>
+  return %y : tensor<4x2xf32>
+}
+
 func.func @rows_set(%x: tensor<5x3xf32> {test.value = dense<[[-1.32, 1.15, -0.38], [-1.9, 0.57, -0.96], [1.51, -0.02, -1.54], [0.93, -0.6, 1.87], [0.35, -1.18, 1.29]]> : tensor<5x3xf32>},
     %i: tensor<5xi64> {test.value = dense<[3, 0, 3, 3, 1]> : tensor<5xi64>},
     %u: tensor<5x3xf32> {test.value = dense<[[-1.24, 1.17, -0.32], [-1.81, 0.6, -0.89], [1.52, 0.04, -1.45], [0.96, -0.53, 1.88], [0.39, -1.1, 1.31]]> : tensor<5x3xf32>})

@@ -9,6 +9,14 @@ func.func @last_max(%x: tensor<2x5xf32> {test.value = dense<[[-0.66, 0.58, -0.19
   return %y : tensor<2x5xf32>
 }
 
+func.func @last_add(%x: tensor<2x3xf32> {test.value = dense<[[-1.32, 1.15, -0.38], [0.57, -0.96, 1.51]]> : tensor<2x3xf32>},
+    %i: tensor<2x3xi64> {test.value = dense<[[2, 0, 2], [1, 7, 1]]> : tensor<2x3xi64>},
+    %u: tensor<2x3xf32> {test.value = dense<[[1.0, 2.5, -0.25], [0.75, 9.0, -1.5]]> : tensor<2x3xf32>})
+    -> (tensor<2x3xf32> {test.value = dense<[[1.18, 1.15, 0.37], [0.57, -1.71, 1.51]]> : tensor<2x3xf32>}) {
+  %y = nn.scatter_elements add %u into %x[%i] axis = 1 : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
 func.func @last_min(%x: tensor<2x5xf32> {test.value = dense<[[-0.66, 0.58, -0.19, -0.95, 0.28], [-0.48, 0.76, -0.01, -0.77, 0.46]]> : tensor<2x5xf32>},
     %i: tensor<2x3xi64> {test.value = dense<[[4, 4, 0], [1, 1, 1]]> : tensor<2x3xi64>},
     %u: tensor<2x3xf32> {test.value = dense<[[-1.32, 1.15, -0.38], [-1.9, 0.57, -0.96]]> : tensor<2x3xf32>})

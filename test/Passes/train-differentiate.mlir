@@ -74,3 +74,23 @@ func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">})
   // CHECK-NEXT: return %{{.*}}, %[[DW]]
   return %loss : tensor<f32>
 }
+
+// -----
+
+// What is added at places: its cotangent is read there, and that of what it is added to is the sum's.
+
+// CHECK-LABEL: func.func @gradient
+// CHECK-SAME: %[[I:[^:]*]]: tensor<3xi64>
+func.func @forward(%i: tensor<3xi64> {train.binding = #train.batch<"i">},
+                   %x: tensor<5x2xf32> {train.binding = #train.param<"x">},
+                   %u: tensor<3x2xf32> {train.binding = #train.param<"u">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  // CHECK: %[[Y:.*]] = nn.scatter add
+  // CHECK: %[[DY:.*]] = nn.mul
+  // CHECK: %[[DU:.*]] = nn.gather %[[DY]][%[[I]]] axis = 0
+  // CHECK: return %{{.*}}, %[[DY]], %[[DU]]
+  %y = nn.scatter add %u into %x[%i] axis = 0 : (tensor<5x2xf32>, tensor<3xi64>, tensor<3x2xf32>) -> tensor<5x2xf32>
+  %e = nn.exp %y : tensor<5x2xf32>
+  %loss = nn.reduce_sum %e dims = [0, 1] : tensor<5x2xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -77,6 +77,8 @@ Value nn::emitMeeting(ScalarBuilder &b, ScatterKind kind, Value there, Value upd
     return b.max(there, update, isUnsigned);
   case ScatterKind::min:
     return b.min(there, update, isUnsigned);
+  case ScatterKind::add:
+    return b.add(there, update);
   }
   llvm_unreachable("verified");
 }
@@ -94,6 +96,12 @@ static void differentiateScatter(GradientBuilder &g, ScatterKind kind, const Pla
   Expr x = g.operand(0), updates = g.operand(2), y = g.result(0), dy = g.cotangent(0);
   auto ones = [](Expr e) { return e.like(1.0); };
   switch (kind) {
+  case ScatterKind::add:
+    if (g.needs(0))
+      g.set(0, dy);
+    if (g.needs(2))
+      g.set(2, places.read(dy));
+    return;
   case ScatterKind::set:
     if (g.needs(0))
       g.set(0, places.write(ScatterKind::set, dy, updates.like(0.0)));

@@ -23,6 +23,8 @@ Expr scatterElements(ScatterKind kind, Expr x, Expr indices, Expr updates, int64
 
 // Called by the records.
 
+/// Whether what meets becomes a number that is none of those that met: it rounds.
+inline bool isArithmetic(ScatterKind kind) { return kind == ScatterKind::mul || kind == ScatterKind::add; }
 /// What is at a place after `update` has met `there`.
 mlir::Value emitMeeting(ScalarBuilder &b, ScatterKind kind, mlir::Value there, mlir::Value update, bool isUnsigned);
 llvm::LogicalResult splitScatter(mlir::Operation *op, BatchSplit &split);

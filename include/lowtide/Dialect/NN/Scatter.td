@@ -1,4 +1,4 @@
-// nn: values that meet at positions which a tensor of indices names. Sums of such are in Indexing.td.
+// nn: values that meet at positions which a tensor of indices names. Sums that start from zeros are in Indexing.td.
 #ifndef LOWTIDE_NN_SCATTER
 #define LOWTIDE_NN_SCATTER
 
@@ -6,18 +6,19 @@ include "lowtide/Dialect/NN/NNBase.td"
 include "lowtide/Interfaces/MeetingInterface.td"
 
 def NN_ScatterKind : I32EnumAttr<"ScatterKind", "what becomes of values that meet", [
-    I32EnumAttrCase<"set", 0>, I32EnumAttrCase<"mul", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
+    I32EnumAttrCase<"set", 0>, I32EnumAttrCase<"mul", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>,
+    I32EnumAttrCase<"add", 4>]> {
   let cppNamespace = "::lowtide::nn";
 }
 
 // Updates that land in one place meet x's value there, one after the other in row-major order. Largest and smallest take
-// 16-bit floats as they are; products are made in f32.
+// 16-bit floats as they are; products and sums are made in f32.
 class NN_Scatter<string mnemonic, string rule>
     : NN_Op<mnemonic, [DeclareOpInterfaceMethods<ElementInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>,
                        DeclareOpInterfaceMethods<ScatterInterface>, DeclareOpInterfaceMethods<MeetingInterface>]> {
   let family = "Indexing";
   let split = rule;
-  let operandPrecision = "getKind() == ::lowtide::nn::ScatterKind::mul ? High : Follow";
+  let operandPrecision = "::lowtide::nn::isArithmetic(getKind()) ? High : Follow";
   let flops = [{ return ::lowtide::nn::countElements(getUpdates().getType()); }];
   let onnx = "ScatterElements";
   let arguments = (ins NN_ScatterKind:$kind, NN_Tensor:$x, NN_IntTensor:$indices, NN_Tensor:$updates, I64Attr:$axis);
@@ -34,7 +35,7 @@ class NN_Scatter<string mnemonic, string rule>
 }
 
 def NN_ScatterOp : NN_Scatter<"scatter", "Scatter"> {
-  let summary = "x, where updates[a…, i…, b…] meets y[a…, indices[i…], b…]: the largest, the smallest, the product, or the last";
+  let summary = "x, where updates[a…, i…, b…] meets y[a…, indices[i…], b…]: the largest, the smallest, the product, the sum, or the last";
   let description = [{
     Cotangents of largest and smallest values are shared evenly among all that equal the result, x's own value included, as
     PyTorch's scatter_reduce does. Of `set`, every update gets the cotangent of its place, as PyTorch's scatter does.

@@ -13,6 +13,7 @@
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Fusion/FullReductions.h"
 #include "lowtide/Fusion/LabelGather.h"
+#include "lowtide/Fusion/ScatterChains.h"
 #include "lowtide/RuntimeQuery/LibraryQuery.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -133,6 +134,9 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
         mergeWholeReductions(getOperation());
       if (pickLabels)
         pickByComparison(getOperation());
+    } else if (chainScatters) {
+      // A GPU's kernel adds what else a sum has in registers.
+      lowtide::chainScatters(getOperation(), [&](Operation *op) { return library && isLibraryCall(op); });
     }
     if (failed(lowtide::checkTypesAgree(getOperation(), staticShapesOnly)))
       signalPassFailure();

@@ -407,13 +407,13 @@ def TrainDistributeLoops : StepPass<"train-distribute-loops", "::mlir::func::Fun
 def NNDecompose : StepPass<"nn-decompose", "::mlir::func::FuncOp"> {
   let summary = "real-equal: replace compound ops by the primitives that emitters read";
   let description = [{
-    Asks DecomposableInterface until nothing is left that decomposes. Ops that a library of the target computes as they
-    are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
-    Scans become loops, `train.accumulate`, whose bodies are decomposed in turn.
+    Asks DecomposableInterface until nothing decomposes. Ops that a library of the target computes as they are stay
+    (`lowtide-bench --libraries`); a remark says why others do not. Scans become loops, `train.accumulate`, likewise.
   }];
   let ownOptions = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
     Option<"mergeReductions", "merge-reductions", "bool", "true", "a reduction of a reduction to one number is one; GPU">,
+    Option<"chainScatters", "chain-scatters", "bool", "true", "each scatter of a sum adds to the term before it; CPU">,
     Option<"pickLabels", "pick-labels", "bool", "true", "rows that compare columns with a label pick its element; GPU">,
   ];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];

@@ -125,6 +125,7 @@ class Layering(unittest.TestCase):
         "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp ScanOp", "ops that hold shapes or positions of the whole batch"),
         "lib/Fusion/CheapProducers.cpp": ("GatherOp ReshapeOp", "rows of a parameter, and views that widening is moved across"),
         "lib/Fusion/FusionGroups.cpp": ("BroadcastOp GatherOp TransposeOp", "what memory traffic of a fused kernel depends on"),
+        "lib/Fusion/ScatterChains.cpp": ("AddOp ScatterAddOp ScatterElementsAddOp", "sums, and their terms that can add to another one"),
         "lib/Fusion/ScatterGroups.cpp": ("AddOp ScatterAddOp", "the sum that a scatter is a term of"),
         "lib/Fusion/LabelGather.cpp": ("BroadcastOp CompareOp GatherElementsOp IotaOp ReshapeOp", "the pattern that picks one logit of a row"),
         "passes/NNSegmentScans.cpp": ("BroadcastOp ConstantOp ReshapeOp ScanOp SliceOp TransposeOp", "the loop that it cuts, what is the same in every step, and who reads a state as the last row"),

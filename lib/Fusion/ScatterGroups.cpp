@@ -57,8 +57,34 @@ static bool isComputedByElement(Operation *op) {
          (op->hasTrait<OpTrait::Elementwise>() || repeatsElements(op) || repeatsRows(op) || isUnitReshape(op));
 }
 
-/// What a CPU's scatter adds is computed where it is added, if all that it is made of has fewer bytes: messages along
-/// the edges of a graph, of the nodes that send them. A task adds each update once, so that nothing is computed twice.
+/// The scatter in `block` that adds `op`'s result, through ops that nothing else reads and that compute by element.
+static ScatterInterface findFedScatter(Operation *op, Block &block) {
+  while (op->getBlock() == &block && isComputedByElement(op) && op->getResult(0).hasOneUse()) {
+    OpOperand &use = *op->getResult(0).use_begin();
+    auto scatter = dyn_cast<ScatterInterface>(use.getOwner());
+    if (scatter && scatter->getBlock() == &block)
+      return scatter.getUpdatesOperand() == use.getOperandNumber() ? scatter : ScatterInterface();
+    op = use.getOwner();
+  }
+  return {};
+}
+
+/// Whether scatters that compute what they add of `value` need no more of it in memory than there is otherwise: no
+/// kernel makes it, or one that takes in no reader, or several scatters would each have a tensor of its size instead.
+bool FusionGroups::isThereForScatters(Value value) {
+  Operation *maker = StepStorage::getRoot(value).getDefiningOp();
+  if (!maker || maker->getBlock() != &block || !isGenerated(maker) || !nodes[nodeOf(maker)].fusable)
+    return true;
+  llvm::SmallDenseSet<Operation *> scatters;
+  for (Operation *user : value.getUsers())
+    if (ScatterInterface scatter = findFedScatter(user, block))
+      scatters.insert(scatter);
+  return scatters.size() > 1;
+}
+
+/// What a CPU's scatter adds is computed where it is added, if what it is made of has fewer bytes, or is in memory
+/// anyhow: messages along the edges of a graph, of the nodes that send them. A task adds each update once, so that
+/// nothing is computed twice.
 void FusionGroups::joinUpdatesOfScatters() {
   auto sizeOf = [](Value value) { return getTensorBytes(value.getType()).value_or(0); };
   for (Operation &op : block) {
@@ -72,25 +98,31 @@ void FusionGroups::joinUpdatesOfScatters() {
       return maker && maker->getBlock() == &block && isGenerated(maker) && isComputedByElement(maker) &&
              maker->getResult(0).hasOneUse() && nodes[nodeOf(maker)].forward == nodes[node].forward;
     };
+    auto isCheaperToRead = [&](Value read) {
+      return sizeOf(read) < sizeOf(updates) || (sizeOf(read) == sizeOf(updates) && isThereForScatters(read));
+    };
     SmallVector<Operation *> makers;
-    bool isSmaller = true;
-    for (SmallVector<Value> reads{updates}; !reads.empty();) {
+    bool isCheaper = true;
+    unsigned large = 0;
+    for (SmallVector<Value> reads{updates}; !reads.empty() && isCheaper;) {
       const Value value = reads.pop_back_val();
       Operation *maker = value.getDefiningOp();
       if (maker && maker->hasTrait<OpTrait::ConstantLike>())
         continue;
       if (!isJoinable(maker)) {
-        isSmaller &= sizeOf(value) < sizeOf(updates);
+        isCheaper = isCheaperToRead(value);
+        large += sizeOf(value) == sizeOf(updates);
         continue;
       }
       makers.push_back(maker);
       // What is repeated is made once, and read.
       if (repeatsElements(maker) || repeatsRows(maker))
-        isSmaller &= llvm::all_of(maker->getOperands(), [&](Value read) { return sizeOf(read) < sizeOf(updates); });
+        isCheaper = llvm::all_of(maker->getOperands(), isCheaperToRead);
       else
         llvm::append_range(reads, maker->getOperands());
     }
-    if (!isSmaller)
+    // Nor are two tensors read for one.
+    if (!isCheaper || large > 1)
       continue;
     for (Operation *maker : makers)
       merge(nodeOf(maker), node);

@@ -94,11 +94,11 @@ func.func @messages(%from: tensor<70xi64>, %to: tensor<70xi64>, %x: tensor<9x32x
   return %y : tensor<9x32xf32>
 }
 
-// An operand as large as the updates: they are made with what made it.
+// An operand as large as the updates, which is in memory: they are not.
 // CPU-LABEL: @whole_updates
-// CPU: nn.kernel loop
-// CPU: nn.mul
+// CPU-NOT: nn.kernel loop
 // CPU: nn.kernel scatter
+// CPU: nn.mul
 // CPU-NEXT: nn.scatter_add
 // CPU-NEXT: nn.yield
 func.func @whole_updates(%to: tensor<70xi64>, %x: tensor<70x32xf32>, %w: tensor<70xf32>) -> tensor<9x32xf32> {
@@ -106,6 +106,61 @@ func.func @whole_updates(%to: tensor<70xi64>, %x: tensor<70x32xf32>, %w: tensor<
   %weighed = nn.mul %x, %weights : tensor<70x32xf32>
   %y = nn.scatter_add [%to] %weighed axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
   return %y : tensor<9x32xf32>
+}
+
+// Two of them would be read for one: they are made apart.
+// CPU-LABEL: @two_wholes
+// CPU: nn.kernel loop
+// CPU: nn.mul
+// CPU: nn.kernel scatter
+// CPU-NEXT: nn.scatter_add
+// CPU-NEXT: nn.yield
+func.func @two_wholes(%to: tensor<70xi64>, %x: tensor<70x32xf32>, %z: tensor<70x32xf32>) -> tensor<9x32xf32> {
+  %weighed = nn.mul %x, %z : tensor<70x32xf32>
+  %y = nn.scatter_add [%to] %weighed axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
+  return %y : tensor<9x32xf32>
+}
+
+// One that is made for two scatters: it is there once, instead of twice what they add.
+// CPU-LABEL: @shared_updates
+// CPU: %[[MADE:.*]] = nn.kernel loop
+// CPU-NEXT: nn.tanh
+// CPU-NEXT: nn.yield
+// CPU: nn.kernel scatter ({{.*}} = %[[MADE]]
+// CPU: nn.mul
+// CPU-NEXT: nn.scatter_add
+// CPU: nn.kernel scatter ({{.*}} = %[[MADE]]
+// CPU: nn.mul
+// CPU-NEXT: nn.scatter add
+// CPU-NOT: nn.kernel
+// CPU: return
+func.func @shared_updates(%to: tensor<70xi64>, %there: tensor<70xi64>, %x: tensor<70x32xf32>, %w: tensor<70xf32>, %v: tensor<70xf32>) -> tensor<9x32xf32> {
+  %made = nn.tanh %x : tensor<70x32xf32>
+  %weights = nn.broadcast %w dims = [0] : tensor<70xf32> -> tensor<70x32xf32>
+  %weighed = nn.mul %made, %weights : tensor<70x32xf32>
+  %others = nn.broadcast %v dims = [0] : tensor<70xf32> -> tensor<70x32xf32>
+  %too = nn.mul %made, %others : tensor<70x32xf32>
+  %a = nn.scatter_add [%to] %weighed axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
+  %b = nn.scatter add %too into %a[%there] axis = 0 : (tensor<9x32xf32>, tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
+  return %b : tensor<9x32xf32>
+}
+
+// What is read at two places is picked by each of its readers, too, though neither reads more than there is.
+// CPU-LABEL: @picked_at_two_places
+// CPU: nn.kernel loop
+// CPU-NEXT: nn.tanh
+// CPU-COUNT-4: nn.gather
+// CPU-NOT: nn.gather
+// CPU: return
+func.func @picked_at_two_places(%i: tensor<9xi64>, %j: tensor<9xi64>, %x: tensor<9x32xf32>, %u: tensor<32x8xf32>) -> (tensor<9xf32>, tensor<9x8xf32>) {
+  %sent = nn.tanh %x : tensor<9x32xf32>
+  %a = nn.gather %sent[%i] axis = 0 : (tensor<9x32xf32>, tensor<9xi64>) -> tensor<9x32xf32>
+  %b = nn.gather %sent[%j] axis = 0 : (tensor<9x32xf32>, tensor<9xi64>) -> tensor<9x32xf32>
+  %both = nn.mul %a, %b : tensor<9x32xf32>
+  %sums = nn.reduce_sum %both dims = [1] : tensor<9x32xf32> -> tensor<9xf32>
+  %less = nn.sub %a, %b : tensor<9x32xf32>
+  %product = nn.dot %less, %u : (tensor<9x32xf32>, tensor<32x8xf32>) -> tensor<9x8xf32>
+  return %sums, %product : tensor<9xf32>, tensor<9x8xf32>
 }
 
 // Rows that are picked twice and more are picked by each of their readers.

@@ -64,8 +64,16 @@ static bool joinsStored(Operation *op) {
 
 bool lowtide::repeatsRows(Operation *op) {
   auto gather = dyn_cast<nn::GatherOp>(op);
-  return gather && gather.getAxis() == 0 && isa<OpResult>(StepStorage::getRoot(gather.getX())) &&
-         gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
+  if (!gather || gather.getAxis() != 0 || !isa<OpResult>(StepStorage::getRoot(gather.getX())))
+    return false;
+  // What is read at several places is repeated by all that reads it.
+  llvm::SmallDenseSet<Value> indices;
+  int64_t read = 0;
+  for (Operation *user : gather.getX().getUsers())
+    if (auto other = dyn_cast<nn::GatherOp>(user);
+        other && other.getX() == gather.getX() && other.getAxis() == 0 && indices.insert(other.getIndices()).second)
+      read += other.getY().getType().getNumElements();
+  return read >= 2 * gather.getX().getType().getNumElements();
 }
 
 /// Whether `op` can be a part of what few ops make of constants.

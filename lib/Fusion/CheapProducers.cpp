@@ -284,7 +284,8 @@ void lowtide::recomputeAfterLoss(Block &block, const ForwardPart &forward,
   // Views of the backward pass may show values of the forward pass: views belong to neither.
   DenseSet<Operation *> clones;
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (!made.contains(&op) || !(forward.ops.contains(&op) || StepStorage::isView(&op)))
+    // What is made of constants alone goes along with what reads it.
+    if (!(made.contains(&op) || isMadeOfConstants(&op)) || !(forward.ops.contains(&op) || StepStorage::isView(&op)))
       continue;
     llvm::SmallSetVector<Operation *, 8> readers;
     for (Operation *user : op.getUsers())

@@ -106,3 +106,27 @@ func.func @step(%x: tensor<64x32xf32> {train.binding = #train.batch<"x">}, %w: t
   %g = nn.select %m, %e, %zero : tensor<64x32xi1>, tensor<64x32xf32>
   return %loss, %g : tensor<64xf32>, tensor<64x32xf32>
 }
+
+// -----
+
+// Which class a label is: the numbers of the classes go along, repeated where they are compared.
+// ALL-LABEL: @classes
+// ALL: nn.kernel row ({{.*}}) : {{.*}} -> tensor<64xf32> {
+// ALL: nn.kernel loop ({{.*}}) : {{.*}} -> tensor<64x32xf32> {
+// ALL: nn.compare
+// LOSS-LABEL: @classes
+// LOSS: nn.kernel row ({{.*}}) : {{.*}} -> (tensor<64xf32>, tensor<64x32xf32>) {
+func.func @classes(%labels: tensor<64xi64> {train.binding = #train.batch<"labels">}, %x: tensor<64x32xf32> {train.binding = #train.batch<"x">}, %w: tensor<32x32xf32> {train.binding = #train.param<"w">})
+    -> (tensor<64xf32> {train.binding = #train.metric<"loss">}, tensor<64x32xf32> {train.binding = #train.output<"g">}) {
+  %numbers = nn.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : tensor<32xi64>
+  %l = nn.broadcast %labels dims = [0] : tensor<64xi64> -> tensor<64x32xi64>
+  %c = nn.broadcast %numbers dims = [1] : tensor<32xi64> -> tensor<64x32xi64>
+  %is = nn.compare eq %l, %c : tensor<64x32xi64> -> tensor<64x32xi1>
+  %one = nn.cast %is : tensor<64x32xi1> -> tensor<64x32xf32>
+  %d = nn.dot %x, %w : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  %s = nn.mul %one, %d : tensor<64x32xf32>
+  %loss = nn.reduce_sum %s dims = [1] : tensor<64x32xf32> -> tensor<64xf32>
+  %e = nn.dot %d, %w : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  %g = nn.mul %one, %e : tensor<64x32xf32>
+  return %loss, %g : tensor<64xf32>, tensor<64x32xf32>
+}

@@ -5,11 +5,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Fusion/CheapProducers.h"
+#include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -18,6 +20,9 @@ using namespace mlir;
 using namespace lowtide;
 
 static constexpr unsigned kMaxClonedOps = 12;
+/// Elements are few next to so many times as many; they are computed by more ops, each for itself.
+static constexpr uint64_t kFew = 4;
+static constexpr unsigned kMaxPickedOps = 32;
 
 SmallVector<int64_t> lowtide::dropUnits(Value tensor) {
   SmallVector<int64_t> extents;
@@ -206,6 +211,44 @@ void lowtide::cloneCheapProducers(Block &block, function_ref<bool(Operation *)> 
       op.erase();
     }
   }
+}
+
+/// Finds the ops, first things first, by which `value` is made of values of `most` bytes at most. Returns false where
+/// it is not, or by more than few cheap ops.
+static bool findMakers(Value value, uint64_t most, llvm::SmallSetVector<Operation *, 8> &makers) {
+  Operation *maker = value.getDefiningOp();
+  if (maker && (makers.contains(maker) || maker->hasTrait<OpTrait::ConstantLike>()))
+    return true;
+  if (getTensorBytes(value.getType()).value_or(most + 1) <= most)
+    return true;
+  if (!maker || !canBeOfConstants(maker) || isa<ScatterInterface>(maker) || StepStorage::isView(maker))
+    return false;
+  if (!llvm::all_of(maker->getOperands(), [&](Value operand) { return findMakers(operand, most, makers); }))
+    return false;
+  makers.insert(maker);
+  return makers.size() <= kMaxPickedOps;
+}
+
+SmallVector<std::pair<Operation *, Operation *>>
+lowtide::clonePickedProducers(Block &block, function_ref<bool(Operation *)> isGenerated) {
+  SmallVector<std::pair<Operation *, Operation *>> clones;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isGenerated(&op) || !isa<nn::GatherOp, nn::GatherElementsOp>(op))
+      continue;
+    Value from = op.getOperand(0);
+    const uint64_t bytes = getTensorBytes(from.getType()).value_or(0);
+    llvm::SmallSetVector<Operation *, 8> makers;
+    if (kFew * getTensorBytes(op.getResult(0).getType()).value_or(bytes) > bytes ||
+        !findMakers(from, bytes / kFew, makers) || makers.empty() ||
+        !llvm::all_of(from.getUsers(), [&](Operation *user) { return isGenerated(user); }))
+      continue;
+    OpBuilder builder(&op);
+    IRMapping mapping;
+    for (Operation *maker : makers)
+      clones.emplace_back(builder.clone(*maker, mapping), &op);
+    op.setOperand(0, mapping.lookup(from));
+  }
+  return clones;
 }
 
 static BindingInterface getBinding(Value value) {

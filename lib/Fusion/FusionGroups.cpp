@@ -496,8 +496,11 @@ void FusionGroups::reorder() {
 std::vector<FusionGroups::Group> FusionGroups::form() {
   if (isGpu && steps.has(FusionStep::PrepareSums))
     prepareSums(block, isGenerated);
-  if (steps.has(FusionStep::CloneCheapProducers))
+  SmallVector<std::pair<Operation *, Operation *>> picked;
+  if (steps.has(FusionStep::CloneCheapProducers)) {
     cloneCheapProducers(block, isGenerated);
+    picked = clonePickedProducers(block, isGenerated);
+  }
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {
       forwardPart.emplace(step);
@@ -507,6 +510,8 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
   findUpdates();
   buildNodes();
   buildGraph();
+  for (auto [maker, picks] : picked)
+    merge(nodeOf(maker), nodeOf(picks));
   if (steps.has(FusionStep::JoinScatters)) {
     if (isGpu)
       joinScatters();

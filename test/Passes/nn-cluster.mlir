@@ -188,3 +188,37 @@ func.func @constants_of_another_shape(%x: tensor<8x64xf32>) -> tensor<8xf32> {
   %s = nn.reduce_sum %m dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
   return %s : tensor<8xf32>
 }
+
+// Of many values that cheap ops make of few, few are picked: they are computed where they are picked, as well as where
+// all are read, and never stored.
+// CHECK-LABEL: @picked
+// CHECK: nn.kernel loop
+// CHECK: nn.gather %
+// CHECK: nn.mul
+// CHECK: nn.gather_elements
+// CHECK-NEXT: nn.yield
+// CHECK: nn.kernel column {{.*}} -> tensor<2x64xf32> {
+// CHECK-NOT: nn.kernel
+// CHECK: return
+func.func @picked(%x: tensor<2x8x4xf32>, %labels: tensor<2x1x64xi64>, %w: tensor<64xf32>, %from: tensor<64xi64>) -> (tensor<2x1x64xf32>, tensor<2x64xf32>) {
+  %read = nn.gather %x[%from] axis = 2 : (tensor<2x8x4xf32>, tensor<64xi64>) -> tensor<2x8x64xf32>
+  %spread = nn.broadcast %w dims = [2] : tensor<64xf32> -> tensor<2x8x64xf32>
+  %made = nn.mul %read, %spread : tensor<2x8x64xf32>
+  %pick = nn.gather_elements %made[%labels] axis = 1 : (tensor<2x8x64xf32>, tensor<2x1x64xi64>) -> tensor<2x1x64xf32>
+  %most = nn.reduce_max %made dims = [1] : tensor<2x8x64xf32> -> tensor<2x64xf32>
+  return %pick, %most : tensor<2x1x64xf32>, tensor<2x64xf32>
+}
+
+// What is in memory anyhow, as what a product reads, is picked there.
+// CHECK-LABEL: @picked_of_stored
+// CHECK: %[[MADE:.*]] = nn.kernel loop
+// CHECK: nn.kernel loop ({{.*}} = %[[MADE]]
+// CHECK-NEXT: nn.gather_elements
+// CHECK: return
+func.func @picked_of_stored(%x: tensor<8x4xf32>, %labels: tensor<1x64xi64>, %from: tensor<64xi64>, %b: tensor<64x8xf32>) -> (tensor<1x64xf32>, tensor<8x8xf32>) {
+  %read = nn.gather %x[%from] axis = 1 : (tensor<8x4xf32>, tensor<64xi64>) -> tensor<8x64xf32>
+  %made = nn.exp %read : tensor<8x64xf32>
+  %pick = nn.gather_elements %made[%labels] axis = 0 : (tensor<8x64xf32>, tensor<1x64xi64>) -> tensor<1x64xf32>
+  %y = nn.dot %made, %b : (tensor<8x64xf32>, tensor<64x8xf32>) -> tensor<8x8xf32>
+  return %pick, %y : tensor<1x64xf32>, tensor<8x8xf32>
+}

@@ -39,5 +39,10 @@ void recomputeAfterLoss(mlir::Block &block, const ForwardPart &forward,
 /// Repeated elements and rows, widened floats and what few ops make of constants, once for each generated op that reads
 /// them.
 void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+/// Few elements are picked out of many that cheap ops make of few: the label's of what was interpolated. Such ops are
+/// cloned in front of what picks, with which they form a kernel: what they make need not be in memory for it. Returns
+/// the clones, each with the op that picks.
+llvm::SmallVector<std::pair<mlir::Operation *, mlir::Operation *>>
+clonePickedProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 
 } // namespace lowtide

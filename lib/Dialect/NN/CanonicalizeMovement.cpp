@@ -125,6 +125,40 @@ struct MergeIntoTranspose : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// A chain that a transpose moves through has no more ops than this.
+constexpr unsigned kMostMovedOps = 12;
+
+/// Whether elementwise ops that nothing else reads make `value` of repeated elements, positions and splats alone: in
+/// another order they are repetitions still, and no transpose is left.
+bool isMadeOfRepeated(Value value, unsigned &numOps) {
+  DenseElementsAttr dense;
+  if (matchPattern(value, m_Constant(&dense)))
+    return dense.isSplat();
+  Operation *maker = value.getDefiningOp();
+  if (!maker || isa<BroadcastOp, IotaOp>(maker))
+    return maker;
+  return maker->hasTrait<OpTrait::Elementwise>() && maker->getNumResults() == 1 && maker->getNumOperands() > 0 &&
+         value.hasOneUse() && ++numOps <= kMostMovedOps &&
+         llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeOfRepeated(operand, numOps); });
+}
+
+/// transpose(f(x, y)) → f(transpose(x), transpose(y)), of repeated elements alone: classes of labels, as channels.
+struct TransposeOfRepeated : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    Operation *maker = op.getX().getDefiningOp();
+    unsigned numOps = 0;
+    if (!maker || !maker->hasTrait<OpTrait::Elementwise>() || !isMadeOfRepeated(op.getX(), numOps))
+      return rewriter.notifyMatchFailure(op, "the operand is not made of repeated elements");
+    SmallVector<Value> operands;
+    for (Value operand : maker->getOperands())
+      operands.push_back(transpose(Expr(rewriter, op.getLoc(), operand), op.getPermutation()));
+    rewriter.replaceOp(op, rewriter.create(maker->getLoc(), maker->getName().getIdentifier(), operands, op.getType(),
+                                           maker->getAttrs()));
+    return success();
+  }
+};
+
 /// A transpose that keeps the order of all dimensions but units is a reshape.
 struct TransposeToReshape : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -245,8 +279,9 @@ struct ElementsToScatter : OpRewritePattern<ScatterElementsOp> {
 
 void lowtide::nn::addMovementPatterns(RewritePatternSet &patterns) {
   patterns.add<MergeBroadcasts, DropUnitDimensions, BroadcastToReshape, ReshapeOfBroadcast, MergeIntoTranspose,
-               TransposeToReshape, GatherToSlice, ElementsToGather, ElementsToScatterAdd, ElementsToScatter,
-               MovedIota<ReshapeOp>, MovedIota<SliceOp>>(patterns.getContext());
+               TransposeOfRepeated, TransposeToReshape, GatherToSlice, ElementsToGather, ElementsToScatterAdd,
+               ElementsToScatter, MovedIota<ReshapeOp>, MovedIota<SliceOp>, MovedIota<TransposeOp>>(
+      patterns.getContext());
 }
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {

@@ -133,6 +133,38 @@ func.func @transposes(%x: tensor<2x3x5xf32>, %y: tensor<2x3xf32>)
   return %b, %c, %e : tensor<3x5x2xf32>, tensor<2x3x5xf32>, tensor<7x3x2xf32>
 }
 
+// Classes of labels, one after the other or as channels: nothing is moved, however the elements are repeated.
+// CHECK-LABEL: @transpose_repeated
+// CHECK-NOT: nn.transpose
+// CHECK-DAG: %[[L:.*]] = nn.broadcast %arg0 dims = [0, 2] : tensor<2x4xi64> -> tensor<2x3x4xi64>
+// CHECK-DAG: %[[C:.*]] = nn.iota dim = 1 : tensor<2x3x4xi64>
+// CHECK: nn.compare eq %[[L]], %[[C]]
+// CHECK: nn.cast %{{.*}} : tensor<2x3x4xi1> -> tensor<2x3x4xf32>
+// CHECK: return
+func.func @transpose_repeated(%labels: tensor<2x4xi64>) -> tensor<2x3x4xf32> {
+  %l = nn.broadcast %labels dims = [0, 1] : tensor<2x4xi64> -> tensor<2x4x3xi64>
+  %classes = nn.iota dim = 2 : tensor<2x4x3xi64>
+  %is = nn.compare eq %l, %classes : tensor<2x4x3xi64> -> tensor<2x4x3xi1>
+  %one = nn.cast %is : tensor<2x4x3xi1> -> tensor<2x4x3xf32>
+  %y = nn.transpose %one [0, 2, 1] : tensor<2x4x3xf32> -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// What holds elements of its own is transposed after few operations as before, and what others read is not made twice.
+// CHECK-LABEL: @transpose_made
+// CHECK-COUNT-2: nn.transpose
+// CHECK: return
+func.func @transpose_made(%x: tensor<2x4xf32>, %l: tensor<2xf32>) -> (tensor<4x2xf32>, tensor<2x4xf32>, tensor<4x2xf32>) {
+  %l2 = nn.broadcast %l dims = [0] : tensor<2xf32> -> tensor<2x4xf32>
+  %sum = nn.add %x, %l2 : tensor<2x4xf32>
+  %a = nn.transpose %sum [1, 0] : tensor<2x4xf32> -> tensor<4x2xf32>
+  %columns = nn.iota dim = 1 : tensor<2x4xi64>
+  %c = nn.cast %columns : tensor<2x4xi64> -> tensor<2x4xf32>
+  %shared = nn.mul %l2, %c : tensor<2x4xf32>
+  %b = nn.transpose %shared [1, 0] : tensor<2x4xf32> -> tensor<4x2xf32>
+  return %a, %shared, %b : tensor<4x2xf32>, tensor<2x4xf32>, tensor<4x2xf32>
+}
+
 // CHECK-LABEL: @transpose_unit
 // CHECK: nn.reshape %{{.*}} : tensor<2x1x5xf32> -> tensor<1x2x5xf32>
 func.func @transpose_unit(%x: tensor<2x1x5xf32>) -> tensor<1x2x5xf32> {

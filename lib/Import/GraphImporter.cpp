@@ -250,14 +250,23 @@ LogicalResult GraphImporter::importSmallInitializers() {
   return success();
 }
 
-/// The transpose that the exporter evaluated becomes a node again.
+/// The transpose or the reshape that the exporter evaluated becomes a node again.
 void GraphImporter::importView(size_t index) {
   const InitializerInfo &info = infos[index];
-  auto perm = builder.getNamedAttr("perm", builder.getDenseI64ArrayAttr(info.transposed));
   Type type = RankedTensorType::get(info.dims, convertElementType(info.dataType, context));
-  auto node = onnx::NodeOp::create(builder, locate(info.tensor), type, "Transpose", "", file.getOpset(),
-                                   builder.getDictionaryAttr(perm), builder.getStrArrayAttr({info.tensor}), ArrayAttr(),
-                                   infoValues[*info.viewOf], 0);
+  SmallVector<Value> operands{infoValues[*info.viewOf]};
+  SmallVector<NamedAttribute> attributes;
+  const bool isTransposed = !info.transposed.empty();
+  if (isTransposed) {
+    attributes.push_back(builder.getNamedAttr("perm", builder.getDenseI64ArrayAttr(info.transposed)));
+  } else {
+    auto shape = DenseElementsAttr::get(RankedTensorType::get(int64_t(info.dims.size()), builder.getI64Type()),
+                                        ArrayRef<int64_t>(info.dims));
+    operands.push_back(onnx::ConstantOp::create(builder, locate(info.tensor), shape));
+  }
+  auto node = onnx::NodeOp::create(builder, locate(info.tensor), type, isTransposed ? "Transpose" : "Reshape", "",
+                                   file.getOpset(), builder.getDictionaryAttr(attributes),
+                                   builder.getStrArrayAttr({info.tensor}), ArrayAttr(), operands, 0);
   infoValues[index] = node.getResult(0);
   if (!lookup(info.tensor))
     define(info.tensor, infoValues[index]);

@@ -17,6 +17,12 @@ static bool holdEqualData(const ModelView &file, const InitializerInfo &a, const
   return a.dataType == b.dataType && first && second && *first == *second;
 }
 
+static SmallVector<int64_t> dropUnits(ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> rest;
+  llvm::copy_if(dims, std::back_inserter(rest), [](int64_t dim) { return dim != 1; });
+  return rest;
+}
+
 bool lowtide::hasEqualUnfolded(const ModelView &file, const TensorFacts &fact, const SignatureEntry &entry) {
   if (!file.findUnfolded(entry.target) || isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
     return false;
@@ -54,13 +60,17 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
         info.reason.add({RoleReason::ViewOf, {primary.tensor}});
         continue;
       }
-      // Evaluated anew for each call of a layer.
-      if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
+      // Evaluated anew for each call of a layer, or with dimensions of one besides.
+      const bool isReshaped = info.dims != primary.dims;
+      if (info.transposed == primary.transposed && (!isReshaped || info.transposed.empty()) &&
+          dropUnits(info.dims) == dropUnits(primary.dims) && holdEqualData(file, info, primary)) {
         // The one that goes by the parameter's name is the parameter, the other one was merged with something else.
-        const bool isNamed = info.tensor == info.name;
+        const bool isNamed =
+            info.tensor == info.name || (primary.tensor != primary.name && info.dims.size() < primary.dims.size());
         InitializerInfo &view = isNamed ? primary : info, &whole = isNamed ? info : primary;
         view.viewOf = isNamed ? i : at->second;
-        view.transposed = llvm::to_vector(llvm::seq<int64_t>(0, view.dims.size()));
+        if (!isReshaped)
+          view.transposed = llvm::to_vector(llvm::seq<int64_t>(0, view.dims.size()));
         view.reason.add({RoleReason::SameAs, {whole.tensor}});
         at->second = *view.viewOf;
         continue;

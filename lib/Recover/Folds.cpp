@@ -337,7 +337,7 @@ void lowtide::reportTakenRows(ModelView &file, ArrayRef<TensorFacts> facts, cons
       continue;
     for (const InitializerInfo &info : infos) {
       const bool isOf = info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name();
-      if (!isOf)
+      if (!isOf || info.viewOf)
         continue;
       // Several, which go by the tensor's name.
       if (info.name == info.tensor && info.certainty != Certainty::Assumed && !signature.findTarget(info.name))

@@ -106,7 +106,7 @@ struct InitializerInfo {
   std::optional<std::pair<int64_t, int64_t>> sourceRows;
 
   /// Not a tensor of its own but the transpose of this info's, which the
-  /// exporter evaluated.
+  /// exporter evaluated; not transposed, that tensor in this one's shape.
   std::optional<size_t> viewOf;
 
   /// How the importer made it; null: the file holds it.

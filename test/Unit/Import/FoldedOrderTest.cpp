@@ -280,3 +280,33 @@ TEST(FoldedOrder, RepeatedKeysOfAttentionAreReported) {
     EXPECT_EQ(result.unfolded.count("w"), isAttention ? 0u : 1u);
   }
 }
+
+TEST(FoldedOrder, OneParameterInTwoShapesIsOne) {
+  // The transitions of a random field, as a path reads them and as all of them are added.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4,3,1] x, int64[4,2] at) => (float[4,3,3] y, float[4] z)
+    <float[3,3] val_30 = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[1,3,3] unsqueeze_2 = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+      y = Add(x, unsqueeze_2)
+      z = GatherND(val_30, at)
+    })");
+  setSignature(model, {"t"});
+  setFoldedFrom(model, "val_30", "['t']");
+  setFoldedFrom(model, "unsqueeze_2", "['t']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  ASSERT_EQ(result.infos.size(), 2u);
+  EXPECT_EQ(result.infos[0].name, "t");
+  EXPECT_EQ(result.infos[1].viewOf, std::optional<size_t>(0));
+  EXPECT_TRUE(result.infos[1].transposed.empty());
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
+  // Whichever comes first.
+  model.mutable_graph()->mutable_initializer()->SwapElements(0, 1);
+  result = classify(model);
+  ASSERT_EQ(result.infos.size(), 2u) << result.messages;
+  EXPECT_EQ(result.infos[0].viewOf, std::optional<size_t>(1));
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
+  // Where they differ, the two would part.
+  model.mutable_graph()->mutable_initializer(0)->set_float_data(0, 7);
+  EXPECT_THAT(classify(model).messages, testing::HasSubstr("is in the file twice"));
+}

@@ -212,3 +212,33 @@ func.func @mixture(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.7
   %low = nn.reduce_sum %least dims = [2] : tensor<2x3x5xf32> -> tensor<2x3xf32>
   return %kl, %low : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// One class, two that are listed, and every second one, the classes also in the second dimension.
+// CHECK-LABEL: @chosen
+// CHECK-NOT: {{2x3x5|2x5x3}}
+// CHECK: nn.log_softmax %{{.*}} dim = 1 : tensor<6x5xf32>
+// CHECK-NOT: {{2x3x5|2x5x3}}
+// CHECK: return
+func.func @chosen(%x: tensor<2x3x4xf32> {test.value = dense<[[[0.5, 0.5, -0.0, 2.25], [-0.25, -0.75, -2.75, -1.25], [-1.5, -0.25, 1.0, -0.0]], [[1.25, 0.75, 1.5, -0.75], [0.75, -0.25, 0.0, -0.25], [-0.0, 1.0, -0.0, -0.5]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-3.0, -1.5, 0.0, 1.75], [-1.5, 1.25, 1.5, -0.75], [-1.75, -1.0, 0.25, 2.25], [-0.5, -0.5, -0.5, -0.25], [-1.0, -1.5, -0.75, 0.75]]> : tensor<5x4xf32>},
+    %i: tensor<2xi64> {test.value = dense<[4, 1]> : tensor<2xi64>})
+    -> (tensor<2xf32> {test.value = dense<[-7.6912942081599125, -12.408772875667436]> : tensor<2xf32>},
+        tensor<2x2xf32> {test.value = dense<[[-8.128794208159913, -14.316294208159913], [-10.908772875667438, -2.1587728756674367]]> : tensor<2x2xf32>},
+        tensor<2x3xf32> {test.value = dense<[[-5.9412942081599125, -7.6912942081599125, -8.128794208159913], [-15.283772875667438, -12.408772875667436, -10.908772875667438]]> : tensor<2x3xf32>},
+        tensor<2x2xf32> {test.value = dense<[[-8.128794208159913, -14.316294208159913], [-10.908772875667438, -2.1587728756674367]]> : tensor<2x2xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %q = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %q3 = nn.reshape %q : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %l = nn.log_softmax %q3 dim = 2 : tensor<2x3x5xf32>
+  %t = nn.transpose %l [0, 2, 1] : tensor<2x3x5xf32> -> tensor<2x5x3xf32>
+  %one = nn.slice %l starts = [0, 0, 2] strides = [1, 1, 1] : tensor<2x3x5xf32> -> tensor<2x3x1xf32>
+  %a = nn.reshape %one : tensor<2x3x1xf32> -> tensor<2x3xf32>
+  %b = nn.gather %l[%i] axis = 2 : (tensor<2x3x5xf32>, tensor<2xi64>) -> tensor<2x3x2xf32>
+  %c = nn.slice %t starts = [0, 0, 0] strides = [1, 2, 1] : tensor<2x5x3xf32> -> tensor<2x3x3xf32>
+  %d = nn.gather %t[%i] axis = 1 : (tensor<2x5x3xf32>, tensor<2xi64>) -> tensor<2x2x3xf32>
+  %sa = nn.reduce_sum %a dims = [1] : tensor<2x3xf32> -> tensor<2xf32>
+  %sb = nn.reduce_sum %b dims = [1] : tensor<2x3x2xf32> -> tensor<2x2xf32>
+  %sc = nn.reduce_sum %c dims = [2] : tensor<2x3x3xf32> -> tensor<2x3xf32>
+  %sd = nn.reduce_sum %d dims = [2] : tensor<2x2x3xf32> -> tensor<2x2xf32>
+  return %sa, %sb, %sc, %sd : tensor<2xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x2xf32>
+}

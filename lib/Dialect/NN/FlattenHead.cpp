@@ -174,6 +174,47 @@ struct FlattenPicked : OpRewritePattern<GatherElementsOp> {
   }
 };
 
+/// Some of the classes of logits under another shape, of all rows: the blank's of a transducer, those of two words.
+template <typename Op> struct FlattenChosen : OpRewritePattern<Op> {
+  FlattenChosen(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    std::optional<HeadView> view = HeadView::get(op.getX(), always);
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    if (!classes || view->isPlain() || !choosesClasses(op, *classes))
+      return rewriter.notifyMatchFailure(op, "not some classes of logits under another shape");
+    Expr chosen = choose(op, Expr(rewriter, op.getLoc(), view->rows), *classes); // [rows, chosen…]
+    // [rows…, chosen…] with the chosen ones back in the place of the classes.
+    SmallVector<int64_t> apart = without(op.getX().getType().getShape(), *classes), order;
+    const int64_t numRowDims = apart.size();
+    llvm::append_range(apart, chosen.shape().drop_front());
+    for (int64_t dim = 0; dim < numRowDims; ++dim) {
+      if (dim == *classes)
+        llvm::append_range(order, llvm::seq<int64_t>(numRowDims, apart.size()));
+      order.push_back(dim);
+    }
+    if (*classes == numRowDims)
+      llvm::append_range(order, llvm::seq<int64_t>(numRowDims, apart.size()));
+    rewriter.replaceOp(op, transpose(reshape(chosen, apart), order).get());
+    return success();
+  }
+
+private:
+  static bool choosesClasses(SliceOp op, int64_t classes) {
+    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
+    return from[classes] != to[classes] && without(from, classes) == without(to, classes);
+  }
+  static bool choosesClasses(GatherOp op, int64_t classes) {
+    return int64_t(op.getAxis()) == classes && !op.getUntrainedRow();
+  }
+  static Expr choose(SliceOp op, Expr rows, int64_t classes) {
+    return slice(rows, {0, op.getStarts()[classes]}, {rows.dim(0), op.getY().getType().getDimSize(classes)},
+                 {1, op.getStrides()[classes]});
+  }
+  static Expr choose(GatherOp op, Expr rows, int64_t) { return gather(rows, rows.with(op.getIndices()), 1); }
+};
+
 /// softmax, log_softmax over the classes.
 template <typename Op> struct FlattenAlong : OpRewritePattern<Op> {
   FlattenAlong(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
@@ -339,8 +380,9 @@ private:
 } // namespace
 
 void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
-  patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenPicked, FlattenAlong<SoftmaxOp>,
-               FlattenAlong<LogSoftmaxOp>, RaiseRows<SliceOp>, RaiseRows<GatherOp>>(patterns.getContext(), always);
+  patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenPicked, FlattenChosen<SliceOp>,
+               FlattenChosen<GatherOp>, FlattenAlong<SoftmaxOp>, FlattenAlong<LogSoftmaxOp>, RaiseRows<SliceOp>,
+               RaiseRows<GatherOp>>(patterns.getContext(), always);
   addReshapeRaising(patterns, always);
   addHeadUnstacking(patterns, always);
 }

@@ -385,6 +385,7 @@ void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
                RaiseRows<GatherOp>>(patterns.getContext(), always);
   addReshapeRaising(patterns, always);
   addHeadUnstacking(patterns, always);
+  addHeadTurning(patterns, always);
 }
 
 void nn::addReshapeRaising(RewritePatternSet &patterns, bool always) {

@@ -36,6 +36,9 @@ Expr resizeSplat(Expr at, mlir::Value value, llvm::ArrayRef<int64_t> shape);
 /// What `addHeadFlattening` does for two heads that are stacked.
 void addHeadUnstacking(mlir::RewritePatternSet &patterns, bool always);
 
+/// A product whose loss reads it transposed, too, is two.
+void addHeadTurning(mlir::RewritePatternSet &patterns, bool always);
+
 /// A change of shape or, with a permutation, of order.
 struct HeadMove {
   llvm::SmallVector<int64_t> from, to, permutation;

@@ -221,7 +221,9 @@ static bool findMakers(Value value, uint64_t most, llvm::SmallSetVector<Operatio
     return true;
   if (getTensorBytes(value.getType()).value_or(most + 1) <= most)
     return true;
-  if (!maker || !canBeOfConstants(maker) || isa<ScatterInterface>(maker) || StepStorage::isView(maker))
+  if (!maker || !canBeOfConstants(maker) || StepStorage::isView(maker) ||
+      !(maker->hasTrait<OpTrait::Elementwise>() || isa<nn::GatherOp>(maker) ||
+        cast<FactsInterface>(maker).getFacts().family == OpFamily::Movement))
     return false;
   if (!llvm::all_of(maker->getOperands(), [&](Value operand) { return findMakers(operand, most, makers); }))
     return false;

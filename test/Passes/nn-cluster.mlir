@@ -222,3 +222,18 @@ func.func @picked_of_stored(%x: tensor<8x4xf32>, %labels: tensor<1x64xi64>, %fro
   %y = nn.dot %made, %b : (tensor<8x64xf32>, tensor<64x8xf32>) -> tensor<8x8xf32>
   return %pick, %y : tensor<1x64xf32>, tensor<8x8xf32>
 }
+
+// Nor is a product computed element by element, with other bits than the product that is there.
+// CHECK-LABEL: @picked_of_product
+// CHECK: nn.kernel
+// CHECK-NOT: nn.dot
+// CHECK: nn.gather_elements
+// CHECK: return
+func.func @picked_of_product(%x: tensor<512x4xf32>, %w: tensor<64x4xf32>, %labels: tensor<512x1xi64>, %s: tensor<f32>) -> (tensor<512x1xf32>, tensor<512xf32>) {
+  %p = nn.dot %x, %w {transpose_b} : (tensor<512x4xf32>, tensor<64x4xf32>) -> tensor<512x64xf32>
+  %sb = nn.broadcast %s dims = [] : tensor<f32> -> tensor<512x64xf32>
+  %l = nn.mul %p, %sb : tensor<512x64xf32>
+  %pick = nn.gather_elements %l[%labels] axis = 1 : (tensor<512x64xf32>, tensor<512x1xi64>) -> tensor<512x1xf32>
+  %most = nn.reduce_max %l dims = [1] : tensor<512x64xf32> -> tensor<512xf32>
+  return %pick, %most : tensor<512x1xf32>, tensor<512xf32>
+}

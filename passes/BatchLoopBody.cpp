@@ -229,7 +229,8 @@ Value BatchLoopBody::getOperand(Operation *op, unsigned number) {
   return position ? cut(operand, *position) : capture(operand);
 }
 
-/// One clone for each tile, on its rows. Products are as wide as they are added up.
+/// One clone for each tile, on its rows. Products are as wide as they are added up, also where a round has one tile:
+/// bits do not depend on how many it has.
 LogicalResult BatchLoopBody::computeTerms(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
   const bool isProduct = facts && facts.getFacts().family == OpFamily::Contraction;
@@ -238,7 +239,7 @@ LogicalResult BatchLoopBody::computeTerms(Operation *op) {
     for (OpOperand &operand : clone->getOpOperands()) {
       Value whole = getOperand(op, operand.getOperandNumber());
       std::optional<BatchPosition> position = tracking.getRequired(op)[operand.getOperandNumber()];
-      if (position && position->dim != BatchPosition::firstSample) {
+      if (tiles > 1 && position && position->dim != BatchPosition::firstSample) {
         nn::Expr x = at(inner, whole);
         SmallVector<int64_t> starts(x.rank(), 0), sizes(x.shape());
         sizes[position->dim] /= tiles;
@@ -259,7 +260,7 @@ LogicalResult BatchLoopBody::computeTerms(Operation *op) {
 }
 
 LogicalResult BatchLoopBody::compute(Operation *op) {
-  if (tiles > 1 && llvm::any_of(op->getResults(), [&](Value v) { return tracking.getKind(v) == Kind::Sum; }))
+  if (tiles > 0 && llvm::any_of(op->getResults(), [&](Value v) { return tracking.getKind(v) == Kind::Sum; }))
     return computeTerms(op);
   Operation *clone = op->clone();
   for (OpOperand &operand : clone->getOpOperands()) {

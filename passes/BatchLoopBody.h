@@ -11,8 +11,9 @@
 
 namespace lowtide {
 
-/// `parts` rounds, each on the rows of its part of the samples, of which sums add up `tiles` terms. `wholes`: sums that
-/// loops before this one have made. Everything outside the body is made at the insertion point of `outer`.
+/// `parts` rounds, each on the rows of its part of the samples, of which sums add up `tiles` terms; 0: one each, in
+/// its own type. `wholes`: sums that loops before this one have made. Everything outside the body is made at the
+/// insertion point of `outer`.
 class BatchLoopBody {
 public:
   BatchLoopBody(mlir::OpBuilder &outer, const BatchTracking &tracking, int64_t parts, int64_t tiles,

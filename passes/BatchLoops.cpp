@@ -283,7 +283,7 @@ FailureOr<BatchLoopFacts> BatchLoops::run() {
 }
 
 FailureOr<BatchLoopFacts> lowtide::buildBatchLoops(func::FuncOp step, const BatchTracking &tracking, int64_t parts) {
-  return BatchLoops(step, step.getBody().front(), step.getLoc(), tracking, parts, /*tiles=*/1).run();
+  return BatchLoops(step, step.getBody().front(), step.getLoc(), tracking, parts, /*tiles=*/0).run();
 }
 
 FailureOr<BatchLoopFacts> lowtide::buildRowLoops(Block &block, Location loc, const BatchTracking &tracking,

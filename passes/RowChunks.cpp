@@ -11,6 +11,7 @@
 #include "BatchLoops.h"
 #include "HeadChunks.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/ForwardPart.h"
 #include "lowtide/Analysis/RowRegion.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -76,6 +77,26 @@ static bool isFrozenHead(Operation *product) {
   BindingInterface binding = findBinding(product->getOperand(1));
   return binding && binding.getBindingKind() == BindingKind::Constant &&
          typeOf(product->getResult(0)).getDimSize(1) > widening * typeOf(product->getOperand(0)).getDimSize(1);
+}
+
+/// Whether another layer reads what the forward pass makes of `product`: it makes activations then, and no logits.
+static bool feedsLayer(Operation *product, const ForwardPart &forward) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Operation *> worklist{product};
+  while (!worklist.empty()) {
+    for (Operation *user : worklist.pop_back_val()->getUsers()) {
+      auto facts = dyn_cast<FactsInterface>(user);
+      // Views belong to neither part.
+      if (!(forward.ops.contains(user) || StepStorage::isView(user)) || !facts || !seen.insert(user).second)
+        continue;
+      if (llvm::is_contained(
+              {OpFamily::Contraction, OpFamily::Convolution, OpFamily::Pooling, OpFamily::Attention, OpFamily::Repeat},
+              facts.getFacts().family))
+        return true;
+      worklist.push_back(user);
+    }
+  }
+  return false;
 }
 
 static bool isLarge(Operation *product) {
@@ -175,9 +196,18 @@ private:
   }
 
   void reportWholes() {
-    for (auto &[product, region] : wholes)
+    std::optional<ForwardPart> forward;
+    for (auto &[product, region] : wholes) {
+      const uint64_t bytes = bytesOf(product->getResult(0));
+      // A loss that is no op: of losses that a program writes out itself, those that are large.
+      if (!region.hasLoss && bytes > largeLogitsBytes && region.reason != WholeReason::NotReduced) {
+        if (!forward)
+          forward.emplace(step);
+        region.hasLoss = forward->ops.contains(product) && !feedsLayer(product, *forward);
+      }
       if (region.hasLoss)
-        reportWhole(product, product, bytesOf(product->getResult(0)), region.reason, region.where);
+        reportWhole(product, product, bytes, region.reason, region.where);
+    }
     step->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (made.contains(op))
         return WalkResult::skip();

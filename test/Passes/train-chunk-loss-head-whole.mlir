@@ -65,3 +65,32 @@ func.func @train(%x: tensor<1021x64xf32> {train.binding = #train.batch<"x">},
   %t = nn.add %l, %k : tensor<1021xf32>
   return %t : tensor<1021xf32>
 }
+
+// -----
+
+// A loss that is no op, of the largest of each column.
+// CHECK: warning: loss head: logits of 125.00 MiB (a product with 'w') stay whole in @train: they are read elsewhere, by 'nn.reduce_max', which does not treat rows one by one
+// CHECK: note: --micro-batches=N
+func.func @train(%x: tensor<1024x64xf32> {train.binding = #train.batch<"x">},
+    %w: tensor<32000x64xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %p = nn.dot %x, %w {transpose_b} : (tensor<1024x64xf32>, tensor<32000x64xf32>) -> tensor<1024x32000xf32>
+  %most = nn.reduce_max %p dims = [0] : tensor<1024x32000xf32> -> tensor<32000xf32>
+  %loss = nn.reduce_sum %most dims = [0] : tensor<32000xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Activations of a layer, which another layer reads under another shape or once they are small, are no logits.
+func.func @train(%x: tensor<1024x64xf32> {train.binding = #train.batch<"x">},
+    %w: tensor<32000x64xf32> {train.binding = #train.param<"w">},
+    %v: tensor<32000x2xf32> {train.binding = #train.param<"v">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %p = nn.dot %x, %w {transpose_b} : (tensor<1024x64xf32>, tensor<32000x64xf32>) -> tensor<1024x32000xf32>
+  %samples = nn.reshape %p : tensor<1024x32000xf32> -> tensor<4x256x32000xf32>
+  %pooled = nn.reduce_max %samples dims = [1] : tensor<4x256x32000xf32> -> tensor<4x32000xf32>
+  %y = nn.dot %pooled, %v : (tensor<4x32000xf32>, tensor<32000x2xf32>) -> tensor<4x2xf32>
+  %loss = nn.reduce_sum %y dims = [0, 1] : tensor<4x2xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

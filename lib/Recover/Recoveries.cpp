@@ -212,8 +212,9 @@ static Names restoreAllDetached(GraphProto &graph) {
 
 static const Recovery operations[] = {
     {rewrites<restorePlaces>,
-     "nodes without notes among nodes with notes, all of whose readers are of one module",
-     "the module of their readers",
+     "nodes without notes among nodes with notes, all of whose readers are of one module, or which read tensors of the "
+     "file alone (the `Split` of an attention's `in_proj_bias`)",
+     "the module of their readers; one for each of several",
      {},
      {}},
     {rewrites<restoreHiddenRows>,

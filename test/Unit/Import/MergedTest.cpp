@@ -131,8 +131,9 @@ TEST(Merged, AMergedWeightIsNoBias) {
 }
 
 TEST(Merged, ANodeWithoutNotesIsOfTheModuleThatReadsIt) {
-  // Attention takes its bias apart for queries and keys, by a node that a rule of the exporter wrote.
-  auto make = [](const std::string &moduleOfKeys) {
+  // Attention takes its bias apart for queries and keys, by a node that a rule of the exporter wrote. Two such nodes of
+  // biases that began equal are one.
+  auto make = [](const std::string &moduleOfKeys, std::vector<std::string> parameters) {
     ModelProto model = parseModel(R"(
       <ir_version: 10, opset_import: ["" : 20]>
       g (float[2,4] x) => (float[2,2] y) <float[4] "e.in_proj_bias" = {0, 0, 0, 0}, int64[2] parts = {2, 2}> {
@@ -142,16 +143,27 @@ TEST(Merged, ANodeWithoutNotesIsOfTheModuleThatReadsIt) {
         c = Add(a, q)
         y = Add(c, k)
       })");
-    setSignature(model, {"e.in_proj_bias", "d.in_proj_bias"});
+    setSignature(model, parameters);
     setOrigin(model, 0, "e", "%x, %p_e_in_proj_bias");
     setOrigin(model, 2, "d", "%h");
     setOrigin(model, 3, "d", "%a, %getitem");
     setOrigin(model, 4, moduleOfKeys, "%c, %getitem_1");
     model.mutable_graph()->mutable_node(1)->set_name("node_Split_3");
-    return importModel(model).messages;
+    return model;
   };
-  EXPECT_THAT(make("d"), testing::Not(HasSubstr("nowhere else in the file")));
-  EXPECT_THAT(make("e"), HasSubstr("'d.in_proj_bias' is nowhere else in the file"));
+  const std::vector<std::string> two = {"e.in_proj_bias", "d.in_proj_bias"};
+  const std::vector<std::string> three = {"e.in_proj_bias", "d.in_proj_bias", "f.in_proj_bias"};
+  auto parameters = [](const ModelProto &model) { return classify(model).names(InitializerRole::Parameter); };
+  EXPECT_THAT(importModel(make("d", two)).messages, testing::Not(HasSubstr("nowhere else in the file")));
+  EXPECT_THAT(parameters(make("e", two)), testing::UnorderedElementsAre("e.in_proj_bias", "d.in_proj_bias"));
+  EXPECT_THAT(parameters(make("f", three)),
+              testing::UnorderedElementsAre("e.in_proj_bias", "d.in_proj_bias", "f.in_proj_bias"));
+  // One bias, handed to two modules that have none.
+  EXPECT_THAT(parameters(make("f", {"e.in_proj_bias"})), ElementsAre("e.in_proj_bias"));
+  // Of a reader no module is known: whose bias that is cannot be told.
+  ModelProto model = make("f", three);
+  model.mutable_graph()->mutable_node(4)->clear_metadata_props();
+  EXPECT_THAT(importModel(model).messages, HasSubstr("a node that reads it does not say where it"));
 }
 
 TEST(Merged, NormsOfOneBlockAreTakenApart) {

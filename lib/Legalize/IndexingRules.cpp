@@ -232,9 +232,14 @@ LogicalResult scatterElements(NodeView &n) {
   FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), data.rank());
   if (failed(axis))
     return failure();
-  if (n.in(1).shape() != updates.shape() || updates.rank() != data.rank() ||
-      updates.elementType() != data.elementType())
+  if (n.in(1).rank() != updates.rank() || updates.rank() != data.rank() ||
+      updates.elementType() != data.elementType() ||
+      llvm::any_of(llvm::zip(n.in(1).shape(), updates.shape()),
+                   [](auto dims) { return std::get<0>(dims) > std::get<1>(dims); }))
     return n.reject("data, indices and updates do not fit together");
+  // PyTorch reads as much of the updates as there are indices, and its exporter writes them whole.
+  if (n.in(1).shape() != updates.shape())
+    updates = nn::slice(updates, Shape(updates.rank(), 0), n.in(1).shape());
   Expr indices = fromFront(n, n.in(1), data, *axis);
   // nn adds at the same place: where the updates are smaller elsewhere, the sum is padded.
   Shape shape(updates.shape()), high(data.rank(), 0), low(data.rank(), 0);

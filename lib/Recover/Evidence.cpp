@@ -393,14 +393,31 @@ std::optional<int64_t> lowtide::findProgramDivisor(const ::onnx::NodeProto &node
 bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
   // Frames, each two lines: `File "net.py", line 7, in forward` and `y = Reverse.apply(x)`. PyTorch's own functions
   // (checkpoints) have the backward pass of what they compute.
-  SmallVector<StringRef> lines;
+  SmallVector<StringRef> lines, calls;
   findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace").split(lines, '\n');
-  for (size_t i = 0; i + 2 < lines.size(); ++i)
-    if (StringRef frame = lines[i].trim(), callee = lines[i + 2].trim();
-        frame.starts_with("File \"") && !frame.contains("/torch/") && lines[i + 1].contains(".apply(") &&
-        callee.starts_with("File \"") && callee.ends_with(", in forward"))
+  auto isForward = [](StringRef frame) {
+    return frame.starts_with("File \"") && frame.ends_with(", in forward") && !frame.contains("/torch/") &&
+           !frame.contains("<eval_with_key>");
+  };
+  StringRef caller;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    StringRef frame = lines[i].trim();
+    if (!frame.starts_with("File \""))
+      continue;
+    if (isForward(frame))
+      calls.push_back(caller);
+    if (i + 2 < lines.size() && !frame.contains("/torch/") && lines[i + 1].contains(".apply(") &&
+        lines[i + 2].trim().starts_with("File \"") && lines[i + 2].trim().ends_with(", in forward"))
       return true;
-  return false;
+    caller = lines[i + 1].trim();
+  }
+  // A trace has frames of `forward` alone. `h = reverse(h)`, which calls the function, has none: then more of them ran
+  // than modules were called, and the last one's caller calls nothing of its own.
+  std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
+  const auto numModules = count_if(
+      ArrayRef(classes).drop_back(classes.empty() ? 0 : 1), [](StringRef name) { return !name.starts_with("torch."); });
+  return numModules > 0 && calls.size() > size_t(numModules) && calls.size() > 1 && !calls.back().contains("self") &&
+         !calls.back().contains("forward(") && calls.back().contains("(");
 }
 
 /// Whether a line of code calls a function whose name begins so, `adaptive_max_pool2d(`, or spells it for a call,

@@ -84,7 +84,7 @@ TEST(Meaning, MeansAreTakenWhereElementsMeet) {
 }
 
 TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
-  auto say = [](const std::string &trace) {
+  auto say = [](const std::string &trace, const std::string &classes = "") {
     ModelProto model = parseModel(R"(
       <ir_version: 10, opset_import: ["" : 20]>
       g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}> {
@@ -92,6 +92,8 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
         y = Sign(h)
       })");
     setNote(model, 1, "pkg.torch.onnx.stack_trace", trace);
+    if (!classes.empty())
+      setNote(model, 1, "pkg.torch.onnx.class_hierarchy", "[" + classes + ", 'aten.sign.default']");
     return importModel(model).messages;
   };
   const std::string call = "File \"net.py\", line 20, in forward\n    return Round.apply(h)\n",
@@ -107,6 +109,14 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
                   "CheckpointFunction.apply(f)\n"
                   "  File \"site-packages/torch/utils/checkpoint.py\", line 5, in forward\n    outputs = f(*args)"),
               Not(HasSubstr(said)));
+  // What calls `apply` is in no trace: two ran `forward`, and one module was called.
+  auto through = [](const std::string &line) {
+    return "File \"net.py\", line 20, in forward\n    " + line + "\n  File \"round.py\", line 5, in forward\n    y = x.sign()";
+  };
+  EXPECT_THAT(say(through("return rounded(h)"), "'net.Net'"), HasSubstr(said));
+  EXPECT_THAT(say(through("return layer(h)"), "'net.Net', 'net.Layer'"), Not(HasSubstr(said)));
+  EXPECT_THAT(say(through("return super().forward(h)"), "'net.Net'"), Not(HasSubstr(said)));
+  EXPECT_THAT(say(through("return self.layers[0](h)"), "'net.Net'"), Not(HasSubstr(said)));
 }
 
 TEST(Meaning, AnAliasOfADecomposedProgramMayBeADetach) {

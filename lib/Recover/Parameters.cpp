@@ -43,6 +43,10 @@ StringRef lowtide::stringifyRole(InitializerRole role) {
 int64_t InitializerInfo::getNumElements() const { return checkedElements(dims).value_or(0); }
 
 bool lowtide::fillsBias(const ModelView &file, const TensorFacts &facts) {
+  // PyTorch's exporter names what modules hold, and nothing else.
+  StringRef name = facts.tensor->name();
+  if (file.getModel().producer_name() == "pytorch" && !isInventedName(name) && !moduleOf(name).empty())
+    return false;
   const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("?");
   return facts.tensor->dims_size() == 0 && llvm::all_of(bytes, [](char byte) { return byte == 0; }) &&
          llvm::all_of(facts.uses,

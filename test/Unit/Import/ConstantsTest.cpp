@@ -8,6 +8,7 @@
 using namespace lowtide;
 using namespace lowtide::test;
 using ::onnx::ModelProto;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
@@ -107,4 +108,22 @@ TEST(Constants, FilesOfScriptedModulesSayNothingByTheirOrder) {
   EXPECT_THAT(parameters(matrix + ", " + bias + ", " + weight + ", " + statistics), all);
   EXPECT_THAT(parameters(matrix + ", " + bias + ", " + statistics + ", " + weight), all);
   EXPECT_THAT(parameters(statistics + ", " + weight + ", " + bias + ", " + matrix), all);
+}
+
+TEST(Classification, ANamedNumberFillsNoPlaceOfABias) {
+  // `self.b = nn.ParameterList([nn.Parameter(torch.tensor(0.0))])`, which the program adds.
+  auto find = [](const std::string &producer, const std::string &name) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,3] x) => (float[2,2] y) <float[3,2] "net.fc.weight" = {1, 2, 3, 4, 5, 6}, float )" +
+                                  name + R"( = {0}> {
+        h = MatMul(x, "net.fc.weight")
+        y = Add(h, )" + name + R"()
+      })");
+    model.set_producer_name(producer);
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(find("pytorch", "\"net.b.0\""), testing::UnorderedElementsAre("net.fc.weight", "net.b.0"));
+  EXPECT_THAT(find("pytorch", "\"onnx::Add_3\""), ElementsAre("net.fc.weight"));
+  EXPECT_THAT(find("jax2onnx", "\"dot.bias_0\""), ElementsAre("net.fc.weight"));
 }

@@ -414,8 +414,8 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
   // A trace has frames of `forward` alone. `h = reverse(h)`, which calls the function, has none: then more of them ran
   // than modules were called, and the last one's caller calls nothing of its own.
   std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
-  const auto numModules = count_if(
-      ArrayRef(classes).drop_back(classes.empty() ? 0 : 1), [](StringRef name) { return !name.starts_with("torch."); });
+  const auto numModules = count_if(ArrayRef(classes).drop_back(classes.empty() ? 0 : 1),
+                                   [](StringRef name) { return !name.starts_with("torch."); });
   return numModules > 0 && calls.size() > size_t(numModules) && calls.size() > 1 && !calls.back().contains("self") &&
          !calls.back().contains("forward(") && calls.back().contains("(");
 }

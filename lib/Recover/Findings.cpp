@@ -128,6 +128,9 @@ static constexpr Row rows[] = {
     {FindingKind::PowersNotTrained, "powers-not-trained", Certainty::Assumed,
      "parameters of the program hold powers of positions (a basis of trends) and are not trained: {names}",
      "train them all the same: --params=+{name}"},
+    {FindingKind::ChoicesNotTrained, "choices-not-trained", Certainty::Assumed,
+     "parameters of the program hold zeros and ones, as masks and permutations do, and are not trained: {names}",
+     "train them all the same: --params=+{name}"},
     {FindingKind::BufferWordsNotTrained, "buffer-words-not-trained", Certainty::Assumed,
      "tensors are taken for buffers by their names alone, which neither values nor readers bear out (a mask of two "
      "numbers, a mean that measures inputs), and are not trained: {names}",

@@ -191,9 +191,17 @@ static bool isFilter(const InitializerInfo &info) {
   });
 }
 
+/// Whether it multiplies other values element by element, and nothing else reads it.
+static bool isFactor(const InitializerInfo &info) {
+  return !info.uses.empty() &&
+         llvm::all_of(info.uses, [](const InitializerUse &use) { return use.node->op_type() == "Mul"; });
+}
+
+static bool isAny(const InitializerInfo &) { return true; }
+
 /// Programs keep some tables as parameters that they do not train (`requires_grad=False`), which no file tells: those
-/// of sinusoids, filters that count bins, of which detectors take the mean of a distribution, and powers of positions,
-/// of which forecasters add up trends. What was trained would hold something else.
+/// of sinusoids, filters that count bins, of which detectors take the mean of a distribution, powers of positions, of
+/// which forecasters add up trends, masks of weights, and permutations. What was trained would hold something else.
 static void freezeTables(ModelView &file, std::vector<InitializerInfo> &infos, FindingKind kind, RoleReason reason,
                          bool (*isKept)(const InitializerInfo &),
                          bool (*holds)(const TensorProto &, const std::string &)) {
@@ -290,8 +298,9 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
     return failure();
   freezeTables(model, infos, FindingKind::SinusoidsNotTrained, RoleReason::Sinusoids, isTable, holdsSinusoids);
   freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
-  auto isAny = [](const InitializerInfo &) { return true; };
   freezeTables(model, infos, FindingKind::PowersNotTrained, RoleReason::Powers, isAny, holdsPowers);
+  freezeTables(model, infos, FindingKind::ChoicesNotTrained, RoleReason::Choices, isFactor, holdsMask);
+  freezeTables(model, infos, FindingKind::ChoicesNotTrained, RoleReason::Choices, isAny, holdsPermutation);
   freezeLossWeights(model, infos);
   if (signature.isPresent()) {
     reportTakenRows(model, facts, signature, infos);

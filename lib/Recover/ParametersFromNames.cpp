@@ -312,12 +312,8 @@ static InitializerInfo classifyPaddleValue(const ModelView &file, const MergedTe
 /// Whether zeros and ones, both of them, multiply something: a mask that a module keeps.
 static bool isMaskOfFactors(const ModelView &file, const TensorFacts &facts) {
   auto multiplies = [](const InitializerUse &use) { return use.node->op_type() == "Mul"; };
-  if (facts.tensor->data_type() != TensorProto::FLOAT || !llvm::all_of(facts.uses, multiplies))
-    return false;
-  const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
-  std::vector<float> values = asFloats(bytes);
-  return values.size() >= 4 && llvm::is_contained(values, 0) && llvm::is_contained(values, 1) &&
-         llvm::all_of(values, [](float value) { return value == 0 || value == 1; });
+  return llvm::all_of(facts.uses, multiplies) &&
+         holdsMask(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
 /// What the tensor is that is, or was, called `name`.

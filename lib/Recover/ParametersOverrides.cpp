@@ -68,7 +68,7 @@ private:
     const InitializerInfo &info = infos[number];
     const bool saysName = glob.find_first_not_of("*?") != StringRef::npos;
     const bool isTable = info.reason.is(RoleReason::Sinusoids) || info.reason.is(RoleReason::Counts) ||
-                         info.reason.is(RoleReason::Powers);
+                         info.reason.is(RoleReason::Powers) || info.reason.is(RoleReason::Choices);
     if (isTable && !saysName && stated[number] == InitializerRole::Constant)
       return false;
     if (buffers[number] &&

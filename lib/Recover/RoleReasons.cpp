@@ -62,6 +62,7 @@ static constexpr Words words[] = {
     {RoleReason::Sinusoids, "holds sinusoids, which programs keep as they are"},
     {RoleReason::Counts, "counts 0, 1, 2 … along its inputs, which programs keep as it is"},
     {RoleReason::Powers, "holds powers of positions, which programs keep as they are"},
+    {RoleReason::Choices, "holds the zeros and ones of a mask or a permutation, which programs keep as they are"},
     {RoleReason::Mask, "holds a mask"},
     {RoleReason::Formula, "holds {0}"},
     {RoleReason::EvaluatedParameter,

@@ -279,6 +279,35 @@ bool lowtide::holdsPowers(const TensorProto &tensor, const std::string &bytes) {
   return isBasis(shape[0], shape[1], shape[1], 1) || isBasis(shape[1], shape[0], 1, shape[1]);
 }
 
+bool lowtide::holdsMask(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.data_type() != TensorProto::FLOAT)
+    return false;
+  const std::vector<float> values = asFloats(bytes);
+  return values.size() >= 4 && llvm::is_contained(values, 0) && llvm::is_contained(values, 1) &&
+         llvm::all_of(values, [](float value) { return value == 0 || value == 1; });
+}
+
+bool lowtide::holdsPermutation(const TensorProto &tensor, const std::string &bytes) {
+  std::vector<size_t> shape;
+  for (int64_t extent : tensor.dims())
+    if (extent != 1)
+      shape.push_back(size_t(extent));
+  if (shape.size() != 2 || shape[0] != shape[1] || shape[0] < 3 || !holdsMask(tensor, bytes))
+    return false;
+  const std::vector<float> values = asFloats(bytes);
+  std::vector<bool> isTaken(shape[1]);
+  bool moves = false;
+  for (size_t row = 0; row != shape[0]; ++row) {
+    ArrayRef<float> numbers(values.data() + row * shape[1], shape[1]);
+    const size_t column = size_t(llvm::find(numbers, 1) - numbers.begin());
+    if (llvm::count(numbers, 1) != 1 || isTaken[column])
+      return false;
+    isTaken[column] = true;
+    moves |= column != row;
+  }
+  return moves;
+}
+
 /// Whether each number occurs several times but for its sign, all equally often: `cat([w, -w])`, `stack([w, w])`.
 static bool repeatsMagnitudes(ArrayRef<float> values) {
   std::vector<float> magnitudes;

@@ -33,6 +33,12 @@ bool holdsCounts(const ::onnx::TensorProto &tensor, const std::string &bytes);
 /// dimensions: three powers of four positions at least.
 bool holdsPowers(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether f32 `tensor` holds zeros and ones alone, both of them: four numbers at least.
+bool holdsMask(const ::onnx::TensorProto &tensor, const std::string &bytes);
+/// Whether f32 `tensor` is a square matrix with one 1 in each row and each column and zeros elsewhere, and not the
+/// identity, which layers begin as: three rows at least.
+bool holdsPermutation(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 /// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, with each number several times
 /// but for its sign, or with zeros scattered among numbers that differ.
 bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);

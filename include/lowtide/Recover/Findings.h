@@ -65,6 +65,7 @@ enum class FindingKind : uint8_t {
   SinusoidsNotTrained,
   CountsNotTrained,
   PowersNotTrained,
+  ChoicesNotTrained,
   BufferWordsNotTrained,
   LossWeightNotTrained,
   FrozenNormsNotTrained,

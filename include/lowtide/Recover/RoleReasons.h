@@ -69,6 +69,7 @@ enum class RoleReason : uint8_t {
   Sinusoids,
   Counts,
   Powers,
+  Choices,
   Mask,
   Formula,
   EvaluatedParameter,

@@ -111,7 +111,8 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
               Not(HasSubstr(said)));
   // What calls `apply` is in no trace: two ran `forward`, and one module was called.
   auto through = [](const std::string &line) {
-    return "File \"net.py\", line 20, in forward\n    " + line + "\n  File \"round.py\", line 5, in forward\n    y = x.sign()";
+    return "File \"net.py\", line 20, in forward\n    " + line +
+           "\n  File \"round.py\", line 5, in forward\n    y = x.sign()";
   };
   EXPECT_THAT(say(through("return rounded(h)"), "'net.Net'"), HasSubstr(said));
   EXPECT_THAT(say(through("return layer(h)"), "'net.Net', 'net.Layer'"), Not(HasSubstr(said)));

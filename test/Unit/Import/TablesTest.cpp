@@ -224,3 +224,29 @@ TEST(Classification, PowersOfPositionsAreNotTrained) {
                 UnorderedElementsAre("trend.basis", "learned.weight"));
   }
 }
+
+TEST(Classification, MasksAndPermutationsAreNotTrained) {
+  // `nn.Parameter(mask, requires_grad=False)` of a sparse layer, and the order of channels of a flow.
+  auto find = [](bool isNoted, const std::string &mask, const std::string &order) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[2,3] y)
+      <float[3,3] "cell.weight" = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3,3] "cell.sparsity" = {)" +
+                                  mask + R"(}, float[3,3] "mix.w" = {)" + order + R"(}> {
+        w = Mul("cell.weight", "cell.sparsity")
+        h = MatMul(x, w)
+        y = MatMul(h, "mix.w")
+      })");
+    if (isNoted)
+      setSignature(model, {"cell.weight", "cell.sparsity", "mix.w"});
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  const std::string mask = "1, 0, 1, 1, 1, 0, 0, 0, 1", order = "0, 1, 0, 0, 0, 1, 1, 0, 0";
+  EXPECT_THAT(find(true, mask, order), ElementsAre("cell.weight"));
+  EXPECT_THAT(find(false, mask, order), ElementsAre("cell.weight"));
+  // Numbers that are not those of a mask; the identity, which layers begin as, and two ones in a column.
+  EXPECT_THAT(find(true, "1, 0, 1, 1, 0.5, 0, 0, 0, 1", order), UnorderedElementsAre("cell.weight", "cell.sparsity"));
+  EXPECT_THAT(find(true, "1, 1, 1, 1, 1, 1, 1, 1, 1", order), UnorderedElementsAre("cell.weight", "cell.sparsity"));
+  EXPECT_THAT(find(true, mask, "1, 0, 0, 0, 1, 0, 0, 0, 1"), UnorderedElementsAre("cell.weight", "mix.w"));
+  EXPECT_THAT(find(true, mask, "0, 1, 0, 0, 1, 0, 1, 0, 0"), UnorderedElementsAre("cell.weight", "mix.w"));
+}

@@ -227,6 +227,22 @@ static constexpr Row rows[] = {
      "{module} and others began as copies of {other module} and others, and the exporter merged the two: both are "
      "trained, for the file does not tell whether the program computes one without gradients (torch.no_grad)",
      "export with {optimize=False or do_constant_folding=False}"},
+    {FindingKind::HeldParametersRestored, "held-parameters-restored", Certainty::Inferred,
+     "penalties in the loss read parameters that the program holds outside of its modules, too (in a list, a "
+     "dictionary), and of which the exporter wrote copies; they read the parameters again: {names}",
+     ""},
+    {FindingKind::HeldParametersCopied, "held-parameters-copied", Certainty::Assumed,
+     "the program reads tensors that no module of it holds (in a list, a dictionary), and that equal parameters bit by "
+     "bit; they are taken for copies, from which no gradient comes: {names}",
+     "where they are the parameters themselves, read them where modules hold them (self.layer.weight)"},
+    {FindingKind::HeldParametersLost, "held-parameters-lost", Certainty::Assumed,
+     "the program reads tensors that no module of it holds (in a list, a dictionary), and no operation reads the "
+     "parameters {names}; where the tensors are those parameters, the file holds copies, which are not trained",
+     "read parameters where modules hold them (self.layer.weight)"},
+    {FindingKind::LossTermConstant, "loss-term-constant", Certainty::Assumed,
+     "a term of the loss is made of constants alone, of tensors that no module of the program holds (in a list, a "
+     "dictionary); where they are parameters, as in a penalty, they get no gradient from it: {names}",
+     "export with optimize=False, and read parameters where modules hold them (self.layer.weight)"},
     {FindingKind::RestAssumed, "rest-assumed", Certainty::Assumed,
      "initializer {initializer} is also what the program calls {value}, which began equal; that is taken to be 1 - "
      "{image}",

@@ -296,6 +296,13 @@ static void recoverNamedFunctions(Unfolding &all) {
 }
 
 static const UnfoldingRule firstRules[] = {
+    {ofProgram<unfoldHeldTensors>, Files::WithNotes,
+     "copies of parameters that the program holds in a list or a dictionary as well (`lifted_tensor_3`), of which "
+     "terms "
+     "of the loss are made: penalties on weights, which have no gradient then",
+     "the parameter that equals the copy bit by bit, if there is one; otherwise, and of what was evaluated, a warning. "
+     "Other copies of parameters are warned about, and parameters that nothing reads where the file "
+     "holds such tensors"},
     {ofProgram<unfoldMergedReaders>, Files::WithNotes,
      "layers, tokens and modulations of parameters that began equal (two tokens of zeros, a layer and its copy, "
      "adaLN-zero in every block): the nodes that read them became one, too. Where the notes of whoever reads the "

@@ -215,6 +215,9 @@ int64_t countSamples(const ::onnx::GraphProto &graph);
 
 /// Operands of operations that the exporter wrote in steps, of which it evaluated some.
 void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Reads parameters where penalties in the loss read copies, which the exporter wrote of what no module of the program
+/// holds. Other such copies, and terms of the loss that are made of nothing else, are doubted.
+void unfoldHeldTensors(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Sums of a buffer of one number and a function of a parameter, `beta + softplus(alpha)`.
 void unfoldAddedBuffers(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Parameters that the program reads as complex numbers: real and imaginary parts.

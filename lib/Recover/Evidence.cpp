@@ -404,7 +404,7 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
     StringRef frame = lines[i].trim();
     if (!frame.starts_with("File \""))
       continue;
-    if (isForward(frame))
+    if (isForward(frame) && !caller.contains("forward("))
       calls.push_back(caller);
     if (i + 2 < lines.size() && !frame.contains("/torch/") && lines[i + 1].contains(".apply(") &&
         lines[i + 2].trim().starts_with("File \"") && lines[i + 2].trim().ends_with(", in forward"))
@@ -412,12 +412,13 @@ bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
     caller = lines[i + 1].trim();
   }
   // A trace has frames of `forward` alone. `h = reverse(h)`, which calls the function, has none: then more of them ran
-  // than modules were called, and the last one's caller calls nothing of its own.
+  // than modules were called and than call each other (`super().forward(x)`), and the last one's caller calls nothing
+  // of its own.
   std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
   const auto numModules = count_if(ArrayRef(classes).drop_back(classes.empty() ? 0 : 1),
                                    [](StringRef name) { return !name.starts_with("torch."); });
   return numModules > 0 && calls.size() > size_t(numModules) && calls.size() > 1 && !calls.back().contains("self") &&
-         !calls.back().contains("forward(") && calls.back().contains("(");
+         calls.back().contains("(");
 }
 
 /// Whether a line of code calls a function whose name begins so, `adaptive_max_pool2d(`, or spells it for a call,

@@ -117,6 +117,9 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
   EXPECT_THAT(say(through("return rounded(h)"), "'net.Net'"), HasSubstr(said));
   EXPECT_THAT(say(through("return layer(h)"), "'net.Net', 'net.Layer'"), Not(HasSubstr(said)));
   EXPECT_THAT(say(through("return super().forward(h)"), "'net.Net'"), Not(HasSubstr(said)));
+  EXPECT_THAT(say("File \"net.py\", line 9, in forward\n    return super().forward(x)\n  " + through("h = layer(h)"),
+                  "'net.Net', 'net.Layer'"),
+              Not(HasSubstr(said)));
   EXPECT_THAT(say(through("return self.layers[0](h)"), "'net.Net'"), Not(HasSubstr(said)));
 }
 

@@ -264,3 +264,23 @@ bool lowtide::unfoldLayerOperands(UnfoldingGraph &graph, ArrayRef<const Evaluate
   }
   return true;
 }
+
+bool lowtide::unfoldZeroLayer(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  if (!is_contained({"linear", "mm", "matmul"}, operationName(tensor.name())) || evaluated.parameters.size() != 1)
+    return false;
+  const std::string &name = evaluated.parameters.front()->target;
+  const TensorProto *held = graph.find(name), *weight = held ? held : findTurned(graph, name);
+  const std::vector<float> results = valuesOf(graph, tensor),
+                           numbers = weight ? valuesOf(graph, *weight) : std::vector<float>();
+  auto isZero = [](float value) { return value == 0; };
+  // Zeros of the weight would make zeros of anything.
+  if (results.empty() || numbers.empty() || weight->dims_size() != 2 || !all_of(results, isZero) ||
+      count_if(numbers, isZero) * 2 > int64_t(numbers.size()))
+    return false;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  graph.setModule(moduleOf(name));
+  graph.addNode("Identity", {graph.addNumbers(dims, results)}, tensor.name());
+  graph.remove(tensor);
+  return true;
+}

@@ -350,6 +350,9 @@ static const UnfoldingRule firstRules[] = {
      "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
     {ofProgram<unfoldAddedBuffers>, Files::WithNotes,
      "a buffer of one number plus a function of a parameter (`beta + softplus(alpha)`)", "the function's result"},
+    {ofProgram<unfoldMaskedWeights>, Files::WithNotes,
+     "a weight times a mask of its module (`weight * self.mask`), whose name says so",
+     "the weight, zero where the mask hides it, and the product with zeros and ones, with a warning"},
     {ofProgram<unfoldComplexParts>, Files::WithNotes,
      "real and imaginary parts of a parameter that the program reads as complex numbers (`view_as_complex(w)`)",
      "the parameter, and slices of it"},
@@ -460,6 +463,12 @@ static const UnfoldingRule lastRules[] = {
      "one of the two as well",
      "nodes that join them; which block is which, the values tell. Where several names are left for the other part, a "
      "warning asks for `--rename`"},
+    {[](Unfolding &all) {
+       llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldZeroLayer(all.graph, each); });
+     },
+     Files::WithNotes,
+     "what a layer without a bias made of zeros (a recurrence's first state), of a weight that is in the file as well",
+     "zeros, from which no gradient comes"},
     {[](Unfolding &all) { unfoldStates(all.graph, all.images); }, Files::WithNotes,
      "first states of recurrent layers, stacked in one parameter, of which each layer reads its own",
      "the parameter, and what takes the parts; of an `nn.RNN`, with a warning"},

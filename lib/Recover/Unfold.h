@@ -218,6 +218,10 @@ void unfoldOperands(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Sign
 /// Reads parameters where penalties in the loss read copies, which the exporter wrote of what no module of the program
 /// holds. Other such copies, and terms of the loss that are made of nothing else, are doubted.
 void unfoldHeldTensors(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// Products of a weight and a mask that its module keeps.
+void unfoldMaskedWeights(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// What a layer without a bias made of zeros: zeros, which train nothing. Returns whether the tensor is that.
+bool unfoldZeroLayer(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// Sums of a buffer of one number and a function of a parameter, `beta + softplus(alpha)`.
 void unfoldAddedBuffers(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Parameters that the program reads as complex numbers: real and imaginary parts.

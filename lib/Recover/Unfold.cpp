@@ -369,6 +369,9 @@ static const UnfoldingRule firstRules[] = {
     {[](Unfolding &all) { all.copies = joinRepeated(all.graph, all.images, all.evaluated); }, Files::All,
      "a table that was read several times at the same positions, as relative positions are in each layer",
      "one table for all that read it"},
+    {[](Unfolding &all) { unfoldRepeatedParts(all.graph, all.images); }, Files::WithNotes,
+     "parts of a parameter (`k, v = self.mem_kv`), each repeated for every sample",
+     "the parameter, and what takes and repeats its parts, with a warning"},
     {[](Unfolding &all) { all.stacked = stackParts(all.graph, all.images, all.evaluated); }, Files::WithNotes,
      "parts of a value that was made of a parameter once (`b[i]` of `b = table[:, positions]`, `g[i]` of `g = "
      "gate.sigmoid()`), of which the file holds only those",

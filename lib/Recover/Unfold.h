@@ -206,6 +206,8 @@ struct StackedPart {
 /// parameter: puts them together into `evaluated`.
 std::vector<StackedPart> stackParts(UnfoldingGraph &graph, std::vector<Evaluated> &images,
                                     llvm::StringMap<Evaluated> &evaluated);
+/// Parameters of which each part was repeated for every sample, and nothing else is in the file.
+void unfoldRepeatedParts(UnfoldingGraph &graph, std::vector<Evaluated> &images);
 /// Makes each of the parts of its value.
 void takeStackedParts(UnfoldingGraph &graph, llvm::ArrayRef<StackedPart> parts);
 /// Parameters of which every tensor that was evaluated is of it alone.

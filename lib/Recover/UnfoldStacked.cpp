@@ -6,6 +6,8 @@
 // part is which, the index tells where the file still has it; otherwise they are taken to be read in their order. They
 // are taken to be along the first dimension.
 //
+// Learned keys and values are one parameter, too (`k, v = self.mem_kv`), of which each is repeated for every sample.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ElementFunctions.h"
@@ -197,4 +199,74 @@ void lowtide::takeStackedParts(UnfoldingGraph &graph, ArrayRef<StackedPart> part
     graph.addNode("Reshape", {row, graph.addIntegers({int64_t(dims.size())}, dims)}, part.tensor);
     graph.remove(tensor);
   }
+}
+
+/// The number of the result that the tensor was made of, if it is one of several results of an operation on a
+/// parameter, repeated along its first dimension and not changed otherwise.
+static std::optional<unsigned> findRepeatedPart(const UnfoldingGraph &graph, const Evaluated &image) {
+  const TensorProto &tensor = *image.tensor;
+  StringRef part;
+  if (!is_contained({"expand", "repeat"}, operationName(tensor.name())) || image.parameters.size() != 1 ||
+      tensor.dims_size() < 2 || tensor.dims(0) < 2)
+    return std::nullopt;
+  for (StringRef name : image.foldedFrom) {
+    const StringRef operation = operationName(name);
+    if (operation == "getitem" && part.empty())
+      part = name;
+    else if (name != image.parameters.front()->target &&
+             !is_contained({"val", "unsqueeze", "unbind", "expand", "repeat"}, operation))
+      return std::nullopt;
+  }
+  const std::string bytes = graph.read(tensor).value_or("");
+  const size_t row = bytes.size() / size_t(tensor.dims(0));
+  StringRef all = bytes;
+  if (part.empty() || bytes.empty() || all.drop_front(row) != all.drop_back(row))
+    return std::nullopt;
+  return operationNumber(part);
+}
+
+void lowtide::unfoldRepeatedParts(UnfoldingGraph &graph, std::vector<Evaluated> &images) {
+  MapVector<const SignatureEntry *, std::vector<std::pair<unsigned, const Evaluated *>>> groups;
+  StringSet<> others;
+  for (const Evaluated &image : images)
+    if (std::optional<unsigned> number = findRepeatedPart(graph, image))
+      groups[image.parameters.front()].push_back({*number, &image});
+    else
+      for (const SignatureEntry *entry : image.parameters)
+        others.insert(entry->target);
+  StringSet<> taken;
+  for (auto &[entry, parts] : groups) {
+    llvm::sort(parts, llvm::less_first());
+    const TensorProto &first = *parts.front().second->tensor;
+    SmallVector<int64_t> dims(first.dims().begin(), first.dims().end());
+    // All results of the operation, one after the other.
+    bool areAll = parts.size() > 1 && !others.contains(entry->target) && !graph.find(entry->target);
+    for (auto [i, part] : enumerate(parts))
+      areAll = areAll && part.first == parts.front().first + i && equal(part.second->tensor->dims(), first.dims()) &&
+               part.second->tensor->data_type() == first.data_type();
+    if (!areAll)
+      continue;
+    std::string bytes;
+    for (const auto &[number, part] : parts) {
+      const std::string whole = graph.read(*part->tensor).value_or("");
+      bytes += whole.substr(0, whole.size() / size_t(dims.front()));
+    }
+    SmallVector<int64_t> stacked(dims);
+    stacked.front() = int64_t(parts.size());
+    graph.addInitializer(entry->target, stacked, first.data_type(), std::move(bytes),
+                         {first.name(),
+                          "the exporter evaluated each of its parts, repeated for every sample; with dimensions of one "
+                          "around them, its shape is another",
+                          true});
+    graph.setModule(moduleOf(entry->target));
+    for (auto [i, part] : enumerate(parts)) {
+      const std::string slice =
+          graph.addNode("Slice", {entry->target, graph.addIntegers({1}, {int64_t(i)}),
+                                  graph.addIntegers({1}, {int64_t(i) + 1}), graph.addIntegers({1}, {0})});
+      graph.addNode("Expand", {slice, graph.addIntegers({int64_t(dims.size())}, dims)}, part.second->tensor->name());
+      graph.remove(*part.second->tensor);
+      taken.insert(part.second->tensor->name());
+    }
+  }
+  llvm::erase_if(images, [&](const Evaluated &image) { return taken.contains(image.tensor->name()); });
 }

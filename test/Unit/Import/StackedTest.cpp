@@ -88,3 +88,34 @@ TEST(Stacked, PartsOfAFunctionGiveTheParameterBack) {
   for (const char *sources : {"['exp_1', 'gate', 'val_1']", "['exp', 'gate', 'mul', 'val_1']"})
     EXPECT_THAT(make(sources).messages, HasSubstr("is in the file twice")) << sources;
 }
+
+TEST(Stacked, PartsThatAreRepeatedForEverySampleAreOneParameter) {
+  // `k, v = self.mem_kv`, each joined to the keys and values of every sample.
+  auto make = [](const std::string &values, const std::string &second) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,1,2] x) => (float[2,3,2] y)
+      <float[2,1,2] expand_1 = {)" +
+                                  values +
+                                  R"(}, float[2,1,2] expand = {1, 2, 1, 2}> {
+        y = Concat<axis = 1>(expand, x, expand_1)
+      })");
+    setSignature(model, {"attn.mem_kv"});
+    setFoldedFrom(model, "expand", "['attn.mem_kv', 'getitem_3', 'unsqueeze', 'val_7']");
+    setFoldedFrom(model, "expand_1", second);
+    setOrigin(model, 0, "attn");
+    return classify(model);
+  };
+  const std::string second = "['attn.mem_kv', 'getitem_4', 'unsqueeze_1', 'val_9']";
+  Classified result = make("3, 4, 3, 4", second);
+  EXPECT_EQ(result.failure, FailureKind::None) << result.messages;
+  ASSERT_TRUE(result.find("attn.mem_kv")) << result.messages;
+  EXPECT_THAT(result.find("attn.mem_kv")->dims, ElementsAre(2, 1, 2));
+  EXPECT_THAT(result.values["attn.mem_kv"], ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: attn.mem_kv"));
+  // One differs from sample to sample; a part between the two is not in the file; another operation is.
+  for (const Classified &other :
+       {make("3, 4, 3, 5", second), make("3, 4, 3, 4", "['attn.mem_kv', 'getitem_5', 'unsqueeze_1']"),
+        make("3, 4, 3, 4", "['attn.mem_kv', 'getitem_4', 'mul']")})
+    EXPECT_THAT(other.messages, HasSubstr("is in the file twice"));
+}

@@ -10,6 +10,9 @@
 
 #include "LossWeights.h"
 
+#include "Detached.h"
+#include "lowtide/Recover/Evidence.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
@@ -63,6 +66,7 @@ private:
   bool isData(StringRef value) const;
   bool isNumber(StringRef value) const;
   bool isSumOf(StringRef value, StringRef name) const;
+  bool isDetached(const NodeProto &node, StringRef operand) const;
 
   StringMap<Reads> readers;
   StringMap<const NodeProto *> producers;
@@ -199,6 +203,13 @@ bool LossEnd::isSumOf(StringRef value, StringRef name) const {
   return sums;
 }
 
+/// Whether the program detaches what `node` reads as `operand`. A term that is a weight times that trains the weight,
+/// as the temperature of soft actor-critic, or nothing.
+bool LossEnd::isDetached(const NodeProto &node, StringRef operand) const {
+  const NodeProto *producer = producers.lookup(operand);
+  return (producer && isDetach(*producer)) || any_of(findProgramOperands(node), isDetachName);
+}
+
 bool LossEnd::isWeight(StringRef name) const {
   if (!endsIn(name))
     return false;
@@ -210,6 +221,8 @@ bool LossEnd::isWeight(StringRef name) const {
     for (auto [node, operand] : readers.lookup(value)) {
       const StringRef op = node->op_type();
       const StringRef other = node->input_size() == 2 ? StringRef(node->input(1 - operand)) : "";
+      if (op == "Mul" && isDetached(*node, other))
+        return false;
       if ((op == "Mul" && isLoss(other)) || weighsClasses(op, operand)) {
         multiplies = true;
         continue;

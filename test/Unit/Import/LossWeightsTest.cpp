@@ -96,3 +96,29 @@ TEST(Classification, WhatIsAloneInALossIsTrained) {
     EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("temperature.weight"));
   }
 }
+
+TEST(Classification, AFactorOfWhatIsDetachedIsTrained) {
+  // `-(log_alpha * (log_prob + target).detach()).mean()` next to the actor's loss: the term is there to train it.
+  auto find = [](const std::string &operand, bool isInFile) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20], producer_name: "pytorch">
+      g (float[4,2] x) => (float loss) <float[2,3] "actor.weight" = {1, 2, 3, 4, 5, 6}, float log_alpha = {0}> {
+        h = MatMul(x, "actor.weight")
+        p = Sigmoid(h)
+        l = Log(p)
+        detach = Identity(l)
+        m = Mul(log_alpha, )" + std::string(isInFile ? "detach" : "l") +
+                                  R"()
+        s = Sub(l, m)
+        loss = ReduceMean <keepdims = 0> (s)
+      })");
+    setSignature(model, {"actor.weight", "log_alpha"});
+    if (isInFile)
+      setOperation(model, 3, "detach", 1, "detach.default", "%l");
+    setOperation(model, 4, "m", 1, "mul.Tensor", "%p_log_alpha, " + operand);
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(find("%detach", true), testing::UnorderedElementsAre("actor.weight", "log_alpha"));
+  EXPECT_THAT(find("%detach_1", false), testing::UnorderedElementsAre("actor.weight", "log_alpha"));
+  EXPECT_THAT(find("%l", false), ElementsAre("actor.weight"));
+}

@@ -70,7 +70,11 @@ ScatterInterface codegen::findScatter(nn::KernelOp kernel) {
   for (Operation &op : kernel.getBlock()->without_terminator()) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::Elementwise>())
       continue;
-    if (scatter || !isa<ScatterInterface>(op) || op.getNumResults() != 1)
+    if (op.getNumResults() != 1 || isa<ReductionInterface>(op) || !isa<ElementInterface>(op))
+      return {};
+    if (!isa<ScatterInterface>(op))
+      continue;
+    if (scatter)
       return {};
     scatter = cast<ScatterInterface>(op);
   }

@@ -515,8 +515,7 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
   if (steps.has(FusionStep::JoinScatters)) {
     if (isGpu)
       joinScatters();
-    else
-      joinUpdatesOfScatters();
+    joinUpdatesOfScatters();
   }
   if (steps.has(FusionStep::JoinSoleReaders))
     joinSoleReaders();

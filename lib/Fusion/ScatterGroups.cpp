@@ -1,7 +1,7 @@
 //===- ScatterGroups.cpp - what scatters compute besides adding -*- C++ -*-===//
 //
-// A scatter's kernel holds what its emitter can compute where it adds: on a GPU indices and the sum after it, on a CPU
-// the updates.
+// A scatter's kernel holds what its emitter can compute where it adds: the updates, and on a GPU indices and the sum
+// after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,6 +69,11 @@ static ScatterInterface findFedScatter(Operation *op, Block &block) {
   return {};
 }
 
+/// Whether the scatter's emitter can compute what it adds. A GPU's warps search indices that name rows.
+bool FusionGroups::canTakeUpdates(ScatterInterface scatter) {
+  return isGenerated(scatter) && scatter->getNumResults() == 1 && (!isGpu || isa<nn::ScatterAddOp>(*scatter));
+}
+
 /// Whether scatters that compute what they add of `value` need no more of it in memory than there is otherwise: no
 /// kernel makes it, or one that takes in no reader, or several scatters would each have a tensor of its size instead.
 bool FusionGroups::isThereForScatters(Value value) {
@@ -77,26 +82,27 @@ bool FusionGroups::isThereForScatters(Value value) {
     return true;
   llvm::SmallDenseSet<Operation *> scatters;
   for (Operation *user : value.getUsers())
-    if (ScatterInterface scatter = findFedScatter(user, block))
+    if (ScatterInterface scatter = findFedScatter(user, block); scatter && canTakeUpdates(scatter))
       scatters.insert(scatter);
   return scatters.size() > 1;
 }
 
-/// What a CPU's scatter adds is computed where it is added, if what it is made of has fewer bytes, or is in memory
-/// anyhow: messages along the edges of a graph, of the nodes that send them. A task adds each update once, so that
-/// nothing is computed twice.
+/// What a scatter adds is computed where it is added, if what it is made of has fewer bytes, or is in memory anyhow:
+/// messages along the edges of a graph, of the nodes that send them. Each update is added once, so that nothing is
+/// computed twice, but for few rows on a GPU, each of which looks at all updates: what is expensive stays apart there.
 void FusionGroups::joinUpdatesOfScatters() {
   auto sizeOf = [](Value value) { return getTensorBytes(value.getType()).value_or(0); };
   for (Operation &op : block) {
     auto scatter = dyn_cast<ScatterInterface>(op);
-    if (!scatter || !isGenerated(&op) || op.getNumResults() != 1)
+    if (!scatter || !canTakeUpdates(scatter))
       continue;
     const unsigned node = nodeOf(&op);
     const Value updates = op.getOperand(scatter.getUpdatesOperand());
     // What is read once goes nowhere else before it is added.
     auto isJoinable = [&](Operation *maker) {
       return maker && maker->getBlock() == &block && isGenerated(maker) && isComputedByElement(maker) &&
-             maker->getResult(0).hasOneUse() && nodes[nodeOf(maker)].forward == nodes[node].forward;
+             maker->getResult(0).hasOneUse() && nodes[nodeOf(maker)].forward == nodes[node].forward &&
+             !(isGpu && cast<FactsInterface>(maker).getFacts().isExpensive());
     };
     auto isCheaperToRead = [&](Value read) {
       return sizeOf(read) < sizeOf(updates) || (sizeOf(read) == sizeOf(updates) && isThereForScatters(read));

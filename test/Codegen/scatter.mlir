@@ -67,3 +67,28 @@ func.func @onto_sorted(%i: tensor<5x77xi32> {test.low = -40, test.high = 40}, %u
   }
   return %y : tensor<40x33xf32>
 }
+
+// What is added is made where it is added: rows of one tensor, weighed by numbers of another; of few rows of the result all
+// look at all updates.
+func.func @weighed(%to: tensor<70xi64> {test.low = -2, test.high = 11}, %from: tensor<70xi64> {test.low = 0, test.high = 6}, %sent: tensor<6x33xf32>, %w: tensor<70xf32>)
+    -> (tensor<9x33xf32> {test.tolerance = 1.0e-4}) {
+  %y = nn.kernel scatter (%at = %to, %of = %from, %rows = %sent, %by = %w) : (tensor<70xi64>, tensor<70xi64>, tensor<6x33xf32>, tensor<70xf32>) -> tensor<9x33xf32> {
+    %read = nn.gather %rows[%of] axis = 0 : (tensor<6x33xf32>, tensor<70xi64>) -> tensor<70x33xf32>
+    %spread = nn.broadcast %by dims = [0] : tensor<70xf32> -> tensor<70x33xf32>
+    %part = nn.mul %read, %spread : tensor<70x33xf32>
+    %sum = nn.scatter_add [%at] %part axis = 0 : (tensor<70xi64>, tensor<70x33xf32>) -> tensor<9x33xf32>
+    nn.yield %sum : tensor<9x33xf32>
+  }
+  return %y : tensor<9x33xf32>
+}
+func.func @weighed_columns(%to: tensor<70xi64> {test.low = 0, test.high = 3}, %u: tensor<5x70x2xf32>, %w: tensor<70xf32>, %x: tensor<5x3x2xf32>)
+    -> (tensor<5x3x2xf32> {test.tolerance = 1.0e-4}) {
+  %y = nn.kernel scatter (%at = %to, %part = %u, %by = %w, %whole = %x) : (tensor<70xi64>, tensor<5x70x2xf32>, tensor<70xf32>, tensor<5x3x2xf32>) -> tensor<5x3x2xf32> {
+    %spread = nn.broadcast %by dims = [1] : tensor<70xf32> -> tensor<5x70x2xf32>
+    %weighed = nn.mul %part, %spread : tensor<5x70x2xf32>
+    %sum = nn.scatter_add [%at] %weighed axis = 1 : (tensor<70xi64>, tensor<5x70x2xf32>) -> tensor<5x3x2xf32>
+    %both = nn.add %sum, %whole : tensor<5x3x2xf32>
+    nn.yield %both : tensor<5x3x2xf32>
+  }
+  return %y : tensor<5x3x2xf32>
+}

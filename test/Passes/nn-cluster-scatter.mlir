@@ -1,6 +1,6 @@
 // A GPU's scatter makes its indices on the way and writes the sum that its own is a term of, in place of the other one. What
-// others read too stays apart, and a CPU, which adds up in memory, computes neither: it makes updates where they are smaller to read
-// than to keep.
+// others read too stays apart, and a CPU, which adds up in memory, computes neither. Both make updates where they are smaller to
+// read than to keep.
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-cluster | FileCheck %s
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
@@ -73,8 +73,18 @@ func.func @gathered_rows(%i: tensor<4x70xi64>, %t: tensor<9x300xf32>) -> (tensor
   return %s, %x : tensor<4x70xf32>, tensor<4x70x300xf32>
 }
 
-// Messages along edges: what nodes send, which is made once for each node, weighed by a number for each edge. A CPU never
-// has them all at once.
+// Messages along edges: what nodes send, which is made once for each node, weighed by a number for each edge. They are never
+// there all at once.
+// CHECK-LABEL: @messages
+// CHECK: %[[SENT:.*]] = nn.kernel loop
+// CHECK-NEXT: nn.tanh
+// CHECK: nn.kernel scatter ({{.*}} = %[[SENT]]{{.*}} -> tensor<9x32xf32>
+// CHECK: nn.gather
+// CHECK: nn.mul
+// CHECK-NEXT: nn.scatter_add
+// CHECK-NEXT: nn.yield
+// CHECK-NOT: nn.kernel
+// CHECK: return
 // CPU-LABEL: @messages
 // CPU: %[[SENT:.*]] = nn.kernel loop
 // CPU-NEXT: nn.tanh
@@ -161,6 +171,24 @@ func.func @picked_at_two_places(%i: tensor<9xi64>, %j: tensor<9xi64>, %x: tensor
   %less = nn.sub %a, %b : tensor<9x32xf32>
   %product = nn.dot %less, %u : (tensor<9x32xf32>, tensor<32x8xf32>) -> tensor<9x8xf32>
   return %sums, %product : tensor<9xf32>, tensor<9x8xf32>
+}
+
+// What is expensive stays apart on a GPU, where few rows look at all updates, each for itself.
+// CHECK-LABEL: @expensive_updates
+// CHECK: nn.kernel loop
+// CHECK: nn.exp
+// CHECK: nn.kernel scatter
+// CHECK-NEXT: nn.scatter_add
+// CHECK: return
+// CPU-LABEL: @expensive_updates
+// CPU: nn.kernel scatter
+// CPU-NEXT: nn.exp
+// CPU-NEXT: nn.scatter_add
+// CPU: return
+func.func @expensive_updates(%to: tensor<70xi64>, %x: tensor<70x32xf32>) -> tensor<2x32xf32> {
+  %e = nn.exp %x : tensor<70x32xf32>
+  %y = nn.scatter_add [%to] %e axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<2x32xf32>
+  return %y : tensor<2x32xf32>
 }
 
 // Rows that are picked twice and more are picked by each of their readers.

@@ -77,6 +77,7 @@ private:
 
   void buildNodes();
   void joinUpdatesOfScatters();
+  bool canTakeUpdates(ScatterInterface scatter);
   bool isThereForScatters(mlir::Value value);
   void buildGraph();
   unsigned nodeOf(mlir::Operation *op);

@@ -41,4 +41,6 @@ ROWS = {
     "small GPT": "adapters",
     "frozen backbone": "frozen_backbone",
     "attention": "attention",
+    "pictures": "pictures",
+    "pairs": "pairs",
 }

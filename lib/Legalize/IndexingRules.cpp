@@ -234,8 +234,10 @@ LogicalResult scatterElements(NodeView &n) {
     return failure();
   if (n.in(1).rank() != updates.rank() || updates.rank() != data.rank() ||
       updates.elementType() != data.elementType() ||
-      llvm::any_of(llvm::zip(n.in(1).shape(), updates.shape()),
-                   [](auto dims) { return std::get<0>(dims) > std::get<1>(dims); }))
+      llvm::any_of(llvm::zip(n.in(1).shape(), updates.shape()), [&](auto dims) {
+        auto [numIndices, numUpdates] = dims;
+        return numIndices > numUpdates || (numIndices < numUpdates && !n.isOfPyTorch());
+      }))
     return n.reject("data, indices and updates do not fit together");
   // PyTorch reads as much of the updates as there are indices, and its exporter writes them whole.
   if (n.in(1).shape() != updates.shape())

@@ -97,3 +97,12 @@ func.func @model(%x: tensor<4x2xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   }
   return %0 : !onnx.value
 }
+
+// -----
+
+// PyTorch's files alone have more updates than indices.
+// CHECK: error: 'ScatterElements' (opset 18): data, indices and updates do not fit together
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x1xi64> {onnx.input = "i"}, %u: tensor<2x5xf32> {onnx.input = "u"}) -> (!onnx.value {onnx.output = "y"}) {
+  %y = onnx.node "ScatterElements"(%x, %i, %u) {attrs = {axis = 1 : i64, reduction = "add"}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x5xf32>) -> !onnx.value
+  return %y : !onnx.value
+}

@@ -56,7 +56,7 @@ func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {on
 // CHECK: %[[PART:.*]] = nn.slice %arg2
 // CHECK-SAME: tensor<2x5xf32> -> tensor<2x1xf32>
 // CHECK: nn.scatter_elements_add{{.*}}%[[PART]]
-func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x1xi64> {onnx.input = "i"}, %u: tensor<2x5xf32> {onnx.input = "u"}) -> (!onnx.value {onnx.output = "y"}) {
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x1xi64> {onnx.input = "i"}, %u: tensor<2x5xf32> {onnx.input = "u"}) -> (!onnx.value {onnx.output = "y"}) attributes {onnx.producer = "pytorch 2.15.0"} {
   %y = onnx.node "ScatterElements"(%x, %i, %u) {attrs = {axis = 1 : i64, reduction = "add"}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x1xi64>, tensor<2x5xf32>) -> !onnx.value
   return %y : !onnx.value
 }

@@ -22,6 +22,18 @@ static SmallVector<int64_t> without(ArrayRef<int64_t> list, int64_t place) {
   return rest;
 }
 
+/// `chosen` [rows, chosen…] of classes of logits [rows…, classes, rows…], which are dimension `classes` of `logits`:
+/// with the chosen ones in their place.
+static Expr placeChosen(Expr chosen, ArrayRef<int64_t> logits, int64_t classes) {
+  SmallVector<int64_t> apart = without(logits, classes);
+  const int64_t numRowDims = apart.size();
+  llvm::append_range(apart, chosen.shape().drop_front());
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, classes));
+  llvm::append_range(order, llvm::seq<int64_t>(numRowDims, apart.size()));
+  llvm::append_range(order, llvm::seq<int64_t>(classes, numRowDims));
+  return transpose(reshape(chosen, apart), order);
+}
+
 /// What `value`, of the view's shape, is as rows and classes.
 static Expr flatten(Expr at, Value value, const HeadView &view, bool always) {
   const int64_t rows = view.getNumRows(), classes = view.getNumClasses();
@@ -157,19 +169,13 @@ struct FlattenPicked : OpRewritePattern<GatherElementsOp> {
     ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
     if (without(from, *classes) != without(to, *classes))
       return rewriter.notifyMatchFailure(op, "of some rows");
-    // [rows…, picked] with the classes' dimension last, and the other way round.
-    SmallVector<int64_t> order, inverse(to.size());
+    SmallVector<int64_t> classesLast;
     for (int64_t dim = 0; dim < int64_t(to.size()); ++dim)
       if (dim != *classes)
-        order.push_back(dim);
-    order.push_back(*classes);
-    for (auto [place, dim] : llvm::enumerate(order))
-      inverse[dim] = int64_t(place);
-    SmallVector<int64_t> apart = without(to, *classes);
-    apart.push_back(to[*classes]);
-    Expr indices = reshape(transpose(at.with(op.getIndices()), order), {view->getNumRows(), to[*classes]});
-    Expr picked = gatherElements(at, indices, 1);
-    rewriter.replaceOp(op, transpose(reshape(picked, apart), inverse).get());
+        classesLast.push_back(dim);
+    classesLast.push_back(*classes);
+    Expr indices = reshape(transpose(at.with(op.getIndices()), classesLast), {view->getNumRows(), to[*classes]});
+    rewriter.replaceOp(op, placeChosen(gatherElements(at, indices, 1), from, *classes).get());
     return success();
   }
 };
@@ -185,18 +191,7 @@ template <typename Op> struct FlattenChosen : OpRewritePattern<Op> {
     if (!classes || view->isPlain() || !choosesClasses(op, *classes))
       return rewriter.notifyMatchFailure(op, "not some classes of logits under another shape");
     Expr chosen = choose(op, Expr(rewriter, op.getLoc(), view->rows), *classes); // [rows, chosen…]
-    // [rows…, chosen…] with the chosen ones back in the place of the classes.
-    SmallVector<int64_t> apart = without(op.getX().getType().getShape(), *classes), order;
-    const int64_t numRowDims = apart.size();
-    llvm::append_range(apart, chosen.shape().drop_front());
-    for (int64_t dim = 0; dim < numRowDims; ++dim) {
-      if (dim == *classes)
-        llvm::append_range(order, llvm::seq<int64_t>(numRowDims, apart.size()));
-      order.push_back(dim);
-    }
-    if (*classes == numRowDims)
-      llvm::append_range(order, llvm::seq<int64_t>(numRowDims, apart.size()));
-    rewriter.replaceOp(op, transpose(reshape(chosen, apart), order).get());
+    rewriter.replaceOp(op, placeChosen(chosen, op.getX().getType().getShape(), *classes).get());
     return success();
   }
 

@@ -9,7 +9,7 @@ using namespace lowtide::nn;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static int64_t countBytes(RankedTensorType type) {
+int64_t nn::countBytes(RankedTensorType type) {
   return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
 }
 

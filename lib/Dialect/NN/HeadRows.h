@@ -13,6 +13,8 @@
 
 namespace lowtide::nn {
 
+int64_t countBytes(mlir::RankedTensorType type);
+
 /// Whether keeping the result of `product` whole takes clearly more bytes than a chunk of its rows next to the weight's
 /// gradient, as it is added up, and one term of it.
 bool isLargeHead(DotOp product);

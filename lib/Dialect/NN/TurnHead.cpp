@@ -23,9 +23,7 @@ public:
 
   /// Whether `rows` is large, and so made: what softmax made along rows has them only in its own order.
   bool isFor(Value rows) {
-    auto type = cast<RankedTensorType>(rows.getType());
-    return (always || type.getNumElements() * int64_t(type.getElementTypeBitWidth() / 8) >= kLeastBytes) &&
-           isMade(rows);
+    return (always || countBytes(cast<RankedTensorType>(rows.getType())) >= kLeastBytes) && isMade(rows);
   }
   Expr turn(Expr value);
 

@@ -64,11 +64,12 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
       const bool isReshaped = info.dims != primary.dims;
       if (info.transposed == primary.transposed && (!isReshaped || info.transposed.empty()) &&
           dropUnits(info.dims) == dropUnits(primary.dims) && holdEqualData(file, info, primary)) {
-        // The one that goes by the parameter's name is the parameter, the other one was merged with something else.
-        const bool isNamed =
+        // The one that goes by the parameter's name is the parameter, the other one was merged with something else; by
+        // neither name, the one without dimensions of one.
+        const bool isWhole =
             info.tensor == info.name || (primary.tensor != primary.name && info.dims.size() < primary.dims.size());
-        InitializerInfo &view = isNamed ? primary : info, &whole = isNamed ? info : primary;
-        view.viewOf = isNamed ? i : at->second;
+        InitializerInfo &view = isWhole ? primary : info, &whole = isWhole ? info : primary;
+        view.viewOf = isWhole ? i : at->second;
         if (!isReshaped)
           view.transposed = llvm::to_vector(llvm::seq<int64_t>(0, view.dims.size()));
         view.reason.add({RoleReason::SameAs, {whole.tensor}});

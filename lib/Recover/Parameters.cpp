@@ -1,9 +1,7 @@
-//===- Parameters.cpp - who is a parameter
-//-----------------------------------------------===//
+//===- Parameters.cpp - who is a parameter ----------------------------------------===//
 //
 // For every initializer: parameter, state or constant.
-//  1. What the exporter wrote down decides, where it wrote anything
-//  (ParametersFromSignature.cpp).
+//  1. What the exporter wrote down decides, where it wrote anything (ParametersFromSignature.cpp).
 //  2. Otherwise names and the operators that read do (ParametersFromNames.cpp).
 //  3. The user's lists overrule both (ParametersOverrides.cpp).
 //

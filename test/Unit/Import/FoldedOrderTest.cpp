@@ -310,3 +310,25 @@ TEST(FoldedOrder, OneParameterInTwoShapesIsOne) {
   model.mutable_graph()->mutable_initializer(0)->set_float_data(0, 7);
   EXPECT_THAT(classify(model).messages, testing::HasSubstr("is in the file twice"));
 }
+
+TEST(FoldedOrder, ReshapesOfOneParameterMayComeBeforeIt) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4,2,1] x, int64[4,2] at) => (float[4,2,2] y, float[4] z)
+    <float[1,2,2] unsqueeze_2 = {1, 2, 3, 4}, float[1,2,2] unsqueeze_4 = {1, 2, 3, 4}, float[2,2] val_30 = {1, 2, 3, 4}> {
+      h = Add(x, unsqueeze_2)
+      y = Add(h, unsqueeze_4)
+      z = GatherND(val_30, at)
+    })");
+  setSignature(model, {"t"});
+  for (const char *tensor : {"unsqueeze_2", "unsqueeze_4", "val_30"})
+    setFoldedFrom(model, tensor, "['t']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  ASSERT_EQ(result.infos.size(), 3u);
+  EXPECT_EQ(result.infos[2].name, "t");
+  EXPECT_FALSE(result.infos[2].viewOf);
+  EXPECT_EQ(result.infos[0].viewOf, std::optional<size_t>(2));
+  EXPECT_TRUE(result.infos[1].viewOf);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
+}

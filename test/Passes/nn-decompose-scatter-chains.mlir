@@ -66,6 +66,21 @@ func.func @elements(%i: tensor<3x5xi64>, %u: tensor<3x5xf32>, %j: tensor<2x5xi64
   return %y : tensor<3x4xf32>
 }
 
+// A loop carries its sum in memory: what is scattered in a round is added to it there.
+// CHECK-LABEL: @carried
+// CHECK: train.accumulate 2 slices(%[[I:.*]] = %arg0, %[[U:.*]] = %arg1) carries(%[[C:.*]] = %
+// CHECK-NEXT: %[[S:.*]] = nn.scatter add %[[U]] into %[[C]][%[[I]]]
+// CHECK-NEXT: train.next carries(%[[S]]
+func.func @carried(%i: tensor<8xi64>, %u: tensor<8x4xf32>) -> tensor<5x4xf32> {
+  %zero = nn.constant dense<0.0> : tensor<5x4xf32>
+  %r = train.accumulate 2 slices(%at = %i, %part = %u) carries(%c = %zero) : (tensor<8xi64>, tensor<8x4xf32>, tensor<5x4xf32>) -> (tensor<5x4xf32>) {
+    %s = nn.scatter_add [%at] %part axis = 0 : (tensor<4xi64>, tensor<4x4xf32>) -> tensor<5x4xf32>
+    %sum = nn.add %c, %s : tensor<5x4xf32>
+    train.next carries(%sum : tensor<5x4xf32>)
+  }
+  return %r : tensor<5x4xf32>
+}
+
 // What is in a kernel already stays so.
 // CHECK-LABEL: @kernel
 // CHECK: nn.scatter_add

@@ -15,7 +15,7 @@ namespace lowtide {
 
 enum class FusionStep {
   PrepareSums,           ///< reductions to one number, and long sums over columns, take in what few cheap ops make; GPU
-  CloneCheapProducers,   ///< each reader repeats, widens and makes of constants for itself
+  CloneCheapProducers,   ///< each reader repeats, widens and makes of constants for itself, and picks of what is made
   RecomputeAfterLoss,    ///< the backward pass recomputes what is cheaply made of the batch
   JoinScatters,          ///< a scatter's kernel holds what it can compute where it adds
   JoinSoleReaders,       ///< a group whose results one other group reads joins it

@@ -61,6 +61,21 @@ Value BatchLoopBody::getFirstSample(Value row) {
   return number;
 }
 
+/// Numbers of rows of the whole batch as numbers of a part's own rows.
+Value BatchLoopBody::countFromPart(Value numbers, BatchPosition position) {
+  if (!noSample)
+    noSample = nn::splat(outer, numbers.getLoc(), RankedTensorType::get({}, outer.getI64Type()), 0.0).get();
+  nn::Expr before = at(inner, getFirstSample(noSample)) * double(position.renumbered), row = at(inner, numbers);
+  before = nn::broadcast(nn::cast(before, row.elementType()), row.shape(), {});
+  if (position.rowBlocks == 1)
+    return row - before;
+  // A row of another part would be one of another block.
+  const double rows = double(tracking.getSamples() * position.renumbered), ownRows = rows / double(parts);
+  nn::Expr block = row / row.like(rows), own = nn::rem(row, row.like(rows)) - before;
+  nn::Expr isOwn = nn::logicalAnd(nn::greaterEqual(own, 0.0), nn::less(own, ownRows));
+  return nn::select(isOwn, block * ownRows + own, row.like(-1.0));
+}
+
 //===-- rows of what is whole ---------------------------------------------===//
 
 /// Whether all parts of `value` at `position` are the same, and a small one can be built.
@@ -213,8 +228,14 @@ Value BatchLoopBody::cut(Value value, BatchPosition position) {
 //===-- ops ---------------------------------------------------------------===//
 
 Value BatchLoopBody::getOperand(Operation *op, unsigned number) {
-  Value operand = op->getOperand(number);
   std::optional<BatchPosition> position = tracking.getRequired(op)[number];
+  if (!position || !position->renumbered)
+    return getRows(op, number, position);
+  return countFromPart(getRows(op, number, position->at(position->dim)), *position);
+}
+
+Value BatchLoopBody::getRows(Operation *op, unsigned number, std::optional<BatchPosition> position) {
+  Value operand = op->getOperand(number);
   Kind kind = tracking.getKind(operand);
   if (kind == Kind::FirstSample)
     return position ? getFirstSample(operand) : capture(operand);

@@ -37,7 +37,10 @@ public:
   llvm::ArrayRef<mlir::Value> getCaptured() const { return captured.getArrayRef(); }
 
 private:
+  /// What stands in the body for an operand, as the op needs it.
   mlir::Value getOperand(mlir::Operation *op, unsigned number);
+  /// The same at `position`, before its elements are numbered anew.
+  mlir::Value getRows(mlir::Operation *op, unsigned number, std::optional<BatchPosition> position);
   mlir::Value capture(mlir::Value value);
   /// Rows of a value that is there as a whole.
   mlir::Value cut(mlir::Value value, BatchPosition position);
@@ -47,6 +50,7 @@ private:
   mlir::Value buildRepeated(mlir::Value value, BatchPosition position);
   mlir::Value sliceOf(mlir::Value value, BatchPosition position);
   mlir::Value getFirstSample(mlir::Value row);
+  mlir::Value countFromPart(mlir::Value numbers, BatchPosition position);
   mlir::BlockArgument carry(mlir::Value first);
   mlir::RankedTensorType partOf(mlir::Type whole, BatchPosition position) const;
   nn::Expr at(mlir::OpBuilder &builder, mlir::Value value) { return nn::Expr(builder, value.getLoc(), value); }
@@ -69,6 +73,8 @@ private:
   /// The value of the step that each carried or collected one stands for; null for the row counter.
   llvm::SmallVector<mlir::Value> carriedFor, rowsFor;
   llvm::DenseMap<mlir::Value, unsigned> stateNumber;
+  /// The number of the batch's first sample, 0, once something counts from it.
+  mlir::Value noSample;
 };
 
 } // namespace lowtide

@@ -107,6 +107,7 @@ LogicalResult BatchTracking::visit(Operation *op) {
   if (!batch && mayAddTerms)
     return success();
   BatchSplit split(op, samples, positions, mayAddTerms);
+  split.canRenumber = true;
   LogicalResult answer = success();
   const bool anySelected =
       llvm::any_of(positions, [](const auto &position) { return position && position->selection; });

@@ -25,6 +25,10 @@ struct BatchPosition {
   int64_t named = 0;
   /// By which condition data select the rows that are named; null where they are the samples' own.
   mlir::Value namedSelection;
+  /// Of what an op needs: where not 0, its elements number rows of the whole batch, of which there are `rowBlocks`
+  /// times all samples with so many each, and the op of a part needs them as numbers of the part's own rows; −1 for a
+  /// row of another part.
+  int64_t renumbered = 0, rowBlocks = 1;
 
   /// The position in dimension `dim` of another tensor with the same rows; its elements are no numbers of rows.
   BatchPosition at(int64_t dim) const { return {dim, outer, inner, selection}; }
@@ -55,6 +59,8 @@ struct BatchSplit {
   /// No operand counts samples; each is a sum over the parts, and only the parts' terms are at hand. An op that is
   /// linear in its operands together answers Sum; any other leaves the results alone.
   bool allSums;
+  /// Whether who asks takes `renumbered` into account; without it no op answers so.
+  bool canRenumber = false;
   /// Nothing: does not count samples.
   llvm::ArrayRef<std::optional<BatchPosition>> operands;
 

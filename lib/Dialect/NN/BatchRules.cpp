@@ -7,6 +7,7 @@
 
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/RowNumbers.h"
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "mlir/IR/Matchers.h"
 
@@ -225,11 +226,28 @@ LogicalResult nn::splitTranspose(Operation *op, BatchSplit &split) {
   return follow(table, split, Names::Kept);
 }
 
+/// Taking every `stride`th element of dimension `dim`, as many of each sample, from one that is a sample's first.
+static bool takesOfEach(const BatchPosition &position, int64_t samples, int64_t start, int64_t stride, int64_t taken) {
+  return stride > 1 && position.inner % stride == 0 && start < stride &&
+         taken == position.outer * samples * position.inner / stride;
+}
+
 LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
   if (split.allSums)
     return split.answerSums();
   LabelTable table = identities(op);
   RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
+  const auto &from = split.operands[0];
+  if (from && from->dim >= 0 && !from->named && !from->selection) {
+    const int64_t dim = from->dim, stride = arrayAttr(op, "strides")[dim];
+    if (takesOfEach(*from, split.samples, arrayAttr(op, "starts")[dim], stride, y.getDimSize(dim))) {
+      BatchPosition to = *from;
+      to.inner /= stride;
+      split.required[0] = from;
+      split.results[0] = {BatchSplit::Kind::Rows, to};
+      return success();
+    }
+  }
   for (int64_t dim = 0; dim < x.getRank(); ++dim)
     if (x.getDimSize(dim) != y.getDimSize(dim) || arrayAttr(op, "starts")[dim])
       table.operands[0][dim] = closed;
@@ -237,10 +255,23 @@ LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
 }
 
 LogicalResult nn::splitPad(Operation *op, BatchSplit &split) {
-  if (split.allSums && cast<PadOp>(op).getValue().isZero())
+  auto pad = cast<PadOp>(op);
+  if (split.allSums && pad.getValue().isZero())
     return split.answerSums();
   LabelTable table = identities(op);
   RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
+  if (const auto &from = split.operands[0]; from && from->dim >= 0 && !from->named && !from->selection) {
+    BatchPosition to = *from;
+    const int64_t dim = from->dim, stride = pad.getInterior()[dim] + 1;
+    to.inner *= stride;
+    // The other way round: between elements of a sample and around them.
+    if (y.getDimSize(dim) == stride * x.getDimSize(dim) &&
+        takesOfEach(to, split.samples, pad.getLow()[dim], stride, x.getDimSize(dim))) {
+      split.required[0] = from;
+      split.results[0] = {BatchSplit::Kind::Rows, to};
+      return success();
+    }
+  }
   for (int64_t dim = 0; dim < x.getRank(); ++dim)
     if (x.getDimSize(dim) != y.getDimSize(dim))
       table.operands[0][dim] = closed;
@@ -305,18 +336,68 @@ static BatchPosition namedFrom(const BatchPosition &number, int64_t axis, Naming
   return number.at(naming == Naming::Rows ? axis + number.dim : number.dim);
 }
 
-/// Whether `number` names rows of a tensor that counts them in dimension `axis`.
-static bool namesRows(const std::optional<BatchPosition> &number, int64_t axis, Naming naming) {
-  return number && number->named && (naming == Naming::Rows || number->dim == axis);
+/// Whether rows of other parts would be noticed: floats that are read at `numbers` of a tensor with `extent` rows, too,
+/// are NaN where a part has no such row.
+static bool areNoticed(Value numbers, int64_t extent) {
+  return llvm::any_of(numbers.getUsers(), [&](Operation *user) {
+    if (!isa<GatherOp, GatherElementsOp>(user) || user->getOperand(1) != numbers)
+      return false;
+    RankedTensorType table = typeOf(user->getOperand(0));
+    return isa<FloatType>(table.getElementType()) && table.getDimSize(integerAttr(user, "axis")) == extent;
+  });
+}
+
+/// Numbers in operand `indices` of rows of all samples, `extent` in all, of which each sample has its own, as the op
+/// needs them; nothing if they are none.
+static std::optional<BatchPosition> numbersOfSamples(BatchSplit &split, unsigned indices, int64_t extent) {
+  Value numbers = split.op->getOperand(indices);
+  const auto &position = split.operands[indices];
+  if (!split.canRenumber || !areNoticed(numbers, extent) ||
+      (position && (position->dim < 0 || position->named || position->selection)))
+    return std::nullopt;
+  auto numbersAt = [&](BatchPosition at) -> std::optional<BatchPosition> {
+    const int64_t rows = getRowsOfSample(numbers, at, split.samples).value_or(0);
+    if (rows <= 0 || extent % (split.samples * rows))
+      return std::nullopt;
+    at.renumbered = rows;
+    at.rowBlocks = extent / (split.samples * rows);
+    return at;
+  };
+  if (position)
+    return numbersAt(*position);
+  // The same numbers in every batch.
+  for (auto [dim, own] : llvm::enumerate(typeOf(numbers).getShape()))
+    if (own % split.samples == 0)
+      if (auto found = numbersAt({.dim = int64_t(dim), .inner = own / split.samples}))
+        return found;
+  return std::nullopt;
+}
+
+/// Numbers in operand `indices` of rows of a tensor that counts `extent` of them in dimension `axis`; nothing if they
+/// are none.
+static std::optional<BatchPosition> rowNumbers(BatchSplit &split, unsigned indices, int64_t axis, int64_t extent,
+                                               Naming naming) {
+  const auto &number = split.operands[indices];
+  std::optional<BatchPosition> found = number && number->named ? *number : numbersOfSamples(split, indices, extent);
+  return found && (naming == Naming::Rows || found->dim == axis) ? found : std::nullopt;
+}
+
+/// Where what has these rows in dimension `axis` counts them.
+static BatchPosition rowsOf(const BatchPosition &number, int64_t axis) {
+  if (number.named)
+    return {axis, 1, number.named, number.namedSelection};
+  return {axis, number.rowBlocks, number.renumbered};
 }
 
 /// Reading the rows of operand 0 that numbers name, which may be numbers of others; whether it is that.
 static bool readsRows(BatchSplit &split, int64_t axis, Naming naming) {
-  const auto &rows = split.operands[0], &number = split.operands[1];
-  if (!rows || !namesRows(number, axis, naming) ||
-      !(rows->at(rows->dim) == BatchPosition{axis, 1, number->named, number->namedSelection}))
+  const auto &rows = split.operands[0];
+  if (!rows || rows->dim != axis)
     return false;
-  split.required.assign(split.operands.begin(), split.operands.end());
+  auto number = rowNumbers(split, 1, axis, typeOf(split.op->getOperand(0)).getDimSize(axis), naming);
+  if (!number || !(rows->at(axis) == rowsOf(*number, axis)))
+    return false;
+  split.required = {rows, number};
   BatchPosition taken = namedFrom(*number, axis, naming);
   taken.named = rows->named;
   taken.namedSelection = rows->namedSelection;
@@ -325,11 +406,13 @@ static bool readsRows(BatchSplit &split, int64_t axis, Naming naming) {
 }
 
 /// Updates at rows that numbers name: the operands are the tensor that has these rows, if there is one, numbers,
-/// updates.
-static LogicalResult splitWrittenRows(BatchSplit &split, int64_t axis, Naming naming) {
+/// updates. Nothing if they are no numbers of rows.
+static std::optional<LogicalResult> splitWrittenRows(BatchSplit &split, int64_t axis, Naming naming) {
   const unsigned updates = split.operands.size() - 1, indices = updates - 1;
-  const BatchPosition &number = *split.operands[indices];
-  const BatchPosition rows{axis, 1, number.named, number.namedSelection}, update = namedFrom(number, axis, naming);
+  auto number = rowNumbers(split, indices, axis, typeOf(split.op->getResult(0)).getDimSize(axis), naming);
+  if (!number)
+    return std::nullopt;
+  const BatchPosition rows = rowsOf(*number, axis), update = namedFrom(*number, axis, naming);
   if ((indices && split.operands[0] && !(*split.operands[0] == rows)) ||
       (split.operands[updates] && !(*split.operands[updates] == update)))
     return split.refuse("writes to other rows than those that data select");
@@ -362,8 +445,8 @@ LogicalResult nn::splitGatherElements(Operation *op, BatchSplit &split) {
 /// Values that meet are no sum: the dimensions that indices decide are looked at as a whole.
 LogicalResult nn::splitScatter(Operation *op, BatchSplit &split) {
   int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(1)).getRank();
-  if (namesRows(split.operands[1], axis, Naming::Rows))
-    return splitWrittenRows(split, axis, Naming::Rows);
+  if (auto written = splitWrittenRows(split, axis, Naming::Rows))
+    return *written;
   LabelTable table = {
       {indexedLabels(op->getOperand(0), axis, rank), allClosed(op->getOperand(1)), identity(op->getOperand(2))},
       {indexedLabels(op->getResult(0), axis, rank)},
@@ -374,8 +457,8 @@ LogicalResult nn::splitScatter(Operation *op, BatchSplit &split) {
 }
 
 LogicalResult nn::splitScatterElements(Operation *op, BatchSplit &split) {
-  if (int64_t axis = integerAttr(op, "axis"); namesRows(split.operands[1], axis, Naming::Elements))
-    return splitWrittenRows(split, axis, Naming::Elements);
+  if (auto written = splitWrittenRows(split, integerAttr(op, "axis"), Naming::Elements))
+    return *written;
   LabelTable table = identities(op);
   for (Labels &labels : table.operands)
     labels[integerAttr(op, "axis")] = closed;
@@ -385,8 +468,8 @@ LogicalResult nn::splitScatterElements(Operation *op, BatchSplit &split) {
 
 LogicalResult nn::splitScatterAdd(Operation *op, BatchSplit &split) {
   int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(0)).getRank();
-  if (namesRows(split.operands[0], axis, Naming::Rows))
-    return splitWrittenRows(split, axis, Naming::Rows);
+  if (auto written = splitWrittenRows(split, axis, Naming::Rows))
+    return *written;
   Labels indices = indexLabels(op->getOperand(0), axis);
   return follow({{indices, identity(op->getOperand(1))}, {indexedLabels(op->getResult(0), axis, rank)}, indices},
                 split);
@@ -395,8 +478,8 @@ LogicalResult nn::splitScatterAdd(Operation *op, BatchSplit &split) {
 LogicalResult nn::splitScatterElementsAdd(Operation *op, BatchSplit &split) {
   LabelTable table = identities(op);
   int64_t axis = integerAttr(op, "axis");
-  if (namesRows(split.operands[0], axis, Naming::Elements))
-    return splitWrittenRows(split, axis, Naming::Elements);
+  if (auto written = splitWrittenRows(split, axis, Naming::Elements))
+    return *written;
   table.results[0][axis] = closed;
   table.summed = {axis};
   return follow(table, split);

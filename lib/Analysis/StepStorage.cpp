@@ -53,13 +53,20 @@ bool StepStorage::isMove(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::Moved;
 }
 
+/// Whether one operand reads the bytes of `value`: what a view names besides them only says when it is there.
+static bool isReadOnce(Value value) {
+  return llvm::count_if(value.getUses(), [](OpOperand &use) {
+           return use.getOperandNumber() == 0 || !StepStorage::isView(use.getOwner());
+         }) == 1;
+}
+
 OpResult StepStorage::getFirstValue(OpResult result) {
   Operation *op = result.getOwner();
   auto loop = dyn_cast<RepeatInterface>(op);
   if (!loop || result.getResultNumber() >= loop.getNumCarried())
     return result;
   auto first = dyn_cast<OpResult>(op->getOperand(loop.getNumSliced() + result.getResultNumber()));
-  if (!first || !first.hasOneUse() || first.getParentBlock() != op->getBlock())
+  if (!first || !isReadOnce(first) || first.getParentBlock() != op->getBlock())
     return result;
   Operation *maker = first.getOwner();
   const bool isFill = maker->getNumOperands() == 0 && !isa<RepeatInterface>(maker);

@@ -4,6 +4,7 @@
 // RUN: lowtide-opt %t/before.mlir --train-set-target=threads-max=1 --plan-lower --plan-place --verify-plan 2>/dev/null | FileCheck %t/before.mlir --check-prefix=GIVEN
 // RUN: lowtide-opt %t/before.mlir --train-set-target=threads-max=1 --train-order --train-rematerialize=device-budget=8192 --plan-lower --plan-place --verify-budget --verify-plan 2>/dev/null | FileCheck %t/before.mlir --check-prefix=PLAN
 // RUN: lowtide-opt %t/after.mlir --train-set-target=threads-max=1 --train-order --plan-lower --plan-place --verify-plan 2>/dev/null | FileCheck %t/after.mlir
+// RUN: lowtide-opt %t/remat.mlir --train-set-target=threads-max=1 --plan-lower --plan-place --verify-plan 2>/dev/null | FileCheck %t/remat.mlir
 
 //--- before.mlir
 // Sums that replace state begin with zeros in its place, after what reads the old sums; zeros stay together.
@@ -103,6 +104,41 @@ func.func @train(%x: tensor<512xf32> {train.binding = #train.batch<"x">},
     %s = nn.mul %r, %q : tensor<256xf32>
     %t = nn.sub %p, %s : tensor<256xf32>
     nn.yield %t : tensor<256xf32>
+  }
+  return %w1, %a : tensor<256xf32>, tensor<256xf32>
+}
+
+//--- remat.mlir
+// A value that is recomputed after the zeros are there does not read them: they have no bytes of their own.
+// CHECK: plan.launch @{{.*}} reads [] writes [@state[0 + 1024]
+// CHECK: plan.repeat 2 carries [@state[0 + 1024]
+// CHECK-NOT: to @state
+
+func.func @train(%x: tensor<512xf32> {train.binding = #train.batch<"x">},
+                 %w: tensor<256xf32> {train.binding = #train.param<"w">},
+                 %sa: tensor<256xf32> {train.binding = #train.state<"a">})
+    -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<256xf32> {train.binding = #train.state<"a">}) {
+  %w1 = nn.kernel loop (%p = %w, %q = %sa) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.sub %p, %q : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %az = nn.kernel loop () : () -> (tensor<256xf32>) {
+    %s = nn.constant dense<0.0> : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %again = train.remat %w1 after(%az) : tensor<256xf32>, tensor<256xf32>
+  %t = nn.kernel loop (%p = %again) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.exp %p : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %a = train.accumulate 2 slices(%xk = %x) carries(%ak = %az)
+      : (tensor<512xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %y = nn.kernel loop (%p = %xk, %q = %t, %r = %ak) : (tensor<256xf32>, tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+      %m = nn.mul %p, %q : tensor<256xf32>
+      %s = nn.add %m, %r : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    train.next carries(%y : tensor<256xf32>)
   }
   return %w1, %a : tensor<256xf32>, tensor<256xf32>
 }

@@ -263,8 +263,10 @@ def compare(bench, steps, drawn):
 def trial(bench, options):
     seen, complaints = collections.Counter(), []
     bench.given = options.flags  # entries are drawn, too
+    # What a run starts from has the pairs that the record's own flags add.
+    fixed = [*bench.given, "--lora"] if bench.record.run_flags() else bench.given
     for i in range(options.draws) if options.draw is None else [options.draw]:
-        drawn = draw(random.Random(f"{options.seed} {bench.model.parent.name}/{bench.model.name} {i}"), bench.given, options.steps)
+        drawn = draw(random.Random(f"{options.seed} {bench.model.parent.name}/{bench.model.name} {i}"), fixed, options.steps)
         try:
             happened, complaint = compare(bench, options.steps, drawn)
         except Broken as broken:

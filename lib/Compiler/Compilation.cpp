@@ -138,6 +138,7 @@ LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
     result.dropout = options.dropout;
   result.frozenNorms = llvm::join(options.freezeNorms, ",");
   result.loss = options.loss;
+  result.watched = addedOutputs;
   return result;
 }
 

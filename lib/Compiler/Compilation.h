@@ -240,6 +240,8 @@ private:
   /// SHA-256 of the model file, once it was asked for.
   std::string digest;
   std::unique_ptr<OnnxFile> file;
+  /// Outputs that the file does not have (Request::watched).
+  std::vector<std::string> addedOutputs;
   std::vector<InitializerInfo> initializers;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Of `answerFit`: the steps as the options have them, at `train`.

@@ -30,7 +30,7 @@ LogicalResult Compilation::loadModel() {
     model = readModel(sources.model);
   else if (!model.ParseFromString(*sources.bytes))
     model.Clear();
-  addOutputs(model, options.watched);
+  addedOutputs = addOutputs(model, options.watched);
   const std::string bytes = model.SerializeAsString();
   return file->loadBytes(ArrayRef<char>(bytes.data(), bytes.size()));
 }

@@ -47,8 +47,10 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
       return emitError(flag) << "--loss: output '" << found->name
                              << "' is no scalar float; a loss is one, or of the form cross_entropy(logits, labels)";
   } else {
-    found = llvm::find_if(outputs, [](NamedOutput &o) { return o.name == "loss" && isFloatScalar(o.value); });
-    auto isScalar = [](NamedOutput &o) { return isFloatScalar(o.value); };
+    auto isScalar = [&](NamedOutput &o) {
+      return isFloatScalar(o.value) && !llvm::is_contained(context.options.watched, o.name);
+    };
+    found = llvm::find_if(outputs, [&](NamedOutput &o) { return o.name == "loss" && isScalar(o); });
     // A file taken as it is and not trained keeps its outputs under their names.
     bool guesses = context.options.requireLoss || context.options.mode != TrainingMode::AsIs;
     if (found == outputs.end() && guesses && llvm::count_if(outputs, isScalar) == 1)

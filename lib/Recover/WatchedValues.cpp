@@ -58,7 +58,7 @@ std::vector<WatchedValue> lowtide::findModuleOutputs(const ::onnx::ModelProto &m
   return found;
 }
 
-void lowtide::addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names) {
+std::vector<std::string> lowtide::addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names) {
   GraphProto &graph = *model.mutable_graph();
   llvm::StringSet<> outputs;
   for (const ValueInfoProto &output : graph.output())
@@ -66,12 +66,15 @@ void lowtide::addOutputs(::onnx::ModelProto &model, const std::vector<std::strin
   llvm::StringMap<ValueInfoProto> types;
   for (const ValueInfoProto &value : graph.value_info())
     types[value.name()] = value;
+  std::vector<std::string> missing;
   for (const std::string &name : names) {
     if (!outputs.insert(name).second)
       continue;
+    missing.push_back(name);
     ValueInfoProto &added = *graph.add_output();
     if (auto type = types.find(name); type != types.end())
       added = type->second;
     added.set_name(name);
   }
+  return missing;
 }

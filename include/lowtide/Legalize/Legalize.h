@@ -42,6 +42,8 @@ struct LegalizeOptions {
   /// `cross_entropy(logits, labels, label_smoothing=0.1) + 0.3*mse(output, target)` (LossText.h), or the name of an
   /// output that is the loss; empty: the file's own.
   std::string loss;
+  /// Outputs that the file does not have, and that are only looked at: none of them is taken for its loss.
+  std::vector<std::string> watched;
   /// Name of the function that is made.
   std::string entry = "forward";
   /// Whether a model without a loss is refused.

@@ -23,8 +23,8 @@ struct WatchedValue {
 /// (`pkg.torch.onnx.name_scopes`, or names of PyTorch's old exporter). Empty: the file names no module.
 std::vector<WatchedValue> findModuleOutputs(const ::onnx::ModelProto &model);
 
-/// Makes values outputs of the model; those that are outputs already stay as they are.
-void addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names);
+/// Makes values outputs of the model, and returns those that were none before.
+std::vector<std::string> addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names);
 
 } // namespace lowtide
 

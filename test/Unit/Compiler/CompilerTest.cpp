@@ -211,6 +211,27 @@ TEST_F(CompilerTest, ModelsInMemoryAreTheSame) {
   EXPECT_TRUE(read(path("file")) == read(path("memory")));
 }
 
+TEST_F(CompilerTest, WatchedValuesAreNoLosses) {
+  // The loss goes by no name of its own: it is the file's only scalar, next to which others are looked at.
+  std::string bytes = read(pathOf("moe-tiny"));
+  for (size_t at = bytes.find("loss"); at != std::string::npos; at = bytes.find("loss", at))
+    bytes.replace(at, 4, "cost");
+  Sources sources{pathOf("moe-tiny")};
+  sources.bytes = bytes;
+  Request request;
+  request.batch = 8;
+  request.emit = "nn";
+  Compiler compiler;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  request.watched = {"sum_3", "mul_2"};
+  Result step = compiler.compile(request, sources);
+  ASSERT_FALSE(step.failure) << step.failure.message;
+  ASSERT_FALSE(step.print(os));
+  EXPECT_THAT(text, testing::HasSubstr("train.metric<\"loss\">"));
+  EXPECT_THAT(text, testing::HasSubstr("train.output<\"sum_3\">"));
+}
+
 TEST_F(CompilerTest, StagesAreText) {
   Request request;
   request.batch = 8;

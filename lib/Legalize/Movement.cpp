@@ -233,6 +233,24 @@ LogicalResult split(NodeView &n) {
   return success();
 }
 
+/// The first `count` elements of dimension `d`, of `capacity` that there may be, where x has fewer than that; `row`: of
+/// one row. PyTorch's old exporter cuts what a program assigns to selected rows to their number, also one row that is
+/// assigned to all of them. Of anything else there have to be enough: what is missing is NaN.
+Expr firstOf(Expr x, int64_t d, int64_t capacity, int64_t row, Expr count) {
+  const int64_t extent = x.dim(d);
+  Shape shape(x.shape());
+  if (extent == 1 || extent == row) {
+    shape[d] = capacity;
+    Shape repeated(x.shape()), from = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+    repeated.insert(repeated.begin() + d, capacity / extent);
+    for (int64_t dim = d; dim < x.rank(); ++dim)
+      ++from[dim];
+    return nn::reshape(nn::broadcast(x, repeated, from), shape);
+  }
+  Expr at = positions(x, {capacity}, 0), isThere = nn::less(at, nn::broadcastTo(count, at.shape()));
+  return nn::gather(x, nn::select(isThere, at, nn::min(at, double(extent - 1))), d);
+}
+
 LogicalResult slice(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
@@ -279,14 +297,15 @@ LogicalResult slice(NodeView &n) {
   if (computed) {
     // The first rows, as many as data select: there may be room for more than the operand has.
     n.sizes = {size, size};
-    for (auto [d, end, tagged] : llvm::zip(dims, **ends, intsOf(computed->tagged))) {
+    const Shape rows = intsOf(computed->atOne);
+    for (auto [i, d, end, tagged] : llvm::enumerate(dims, **ends, intsOf(computed->tagged))) {
       if (end == tagged)
         continue;
       const bool isShort = size[d] == x.dim(d) && x.dim(d) < end && x.dim(d) > 0 && !n.context.selected.has(x);
       if (offset[d] != 0 || (size[d] != end && !isShort))
         return n.refuse("its end is the number of rows that data select: it must begin at 0, and step by 1");
       if (isShort)
-        y = nn::gather(y, nn::min(positions(y, {end}, 0), double(x.dim(d) - 1)), d);
+        y = firstOf(y, d, end, rows[i], nn::reshape(sliceDim(n.in(2), 0, int64_t(i), 1), {}));
       n.sizes->atCapacity[d] = end;
       n.sizes->tagged[d] = tagged;
     }

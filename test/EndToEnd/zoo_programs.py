@@ -94,6 +94,7 @@ CASES = [
     ("select-labels", "train", False, "holds"),
     ("select-logarithm", "train plain", False, "holds"),
     ("select-assigned", "train dynamo", False, "holds"),
+    ("select-overwritten", "train dynamo", False, "holds"),
     ("select-pooled", "train dynamo", False, "holds"),
     ("select-covariance", "dynamo", False, "holds"),
     ("select-joined", "dynamo", False, "holds"),

@@ -77,3 +77,56 @@ func.func @model(%x: tensor<6x4xf32> {onnx.input = "x"}, %m: tensor<6xi1> {onnx.
   %loss = onnx.node "ReduceSum"(%eye) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
   return %loss : !onnx.value
 }
+
+// -----
+
+// `x[m] = token` as PyTorch's old exporter writes it: one row, cut to the number of elements that are selected, is assigned to all.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME:    %[[TOKEN:[a-z0-9]+]]: tensor<4xf32> {onnx.input = "token"
+// CHECK:         %[[ROWS:.*]], %[[VALID:.*]] = nn.select_rows
+// CHECK:         nn.broadcast %[[TOKEN]] dims = [1] : tensor<4xf32> -> tensor<6x4xf32>
+// CHECK-NOT:     nn.gather
+// CHECK:         nn.scatter set
+func.func @model(%x: tensor<6x4xf32> {onnx.input = "x"}, %token: tensor<4xf32> {onnx.input = "token"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %last = onnx.constant dense<1> : tensor<1xi64>
+  %first = onnx.constant dense<0> : tensor<1xi64>
+  %column = onnx.node "Unsqueeze"(%m, %last) {attrs = {}, domain = "", outputs = ["column"], version = 20 : i64} : (tensor<6xi1>, tensor<1xi64>) -> !onnx.value
+  %shape = onnx.node "Shape"(%x) {attrs = {}, domain = "", outputs = ["shape"], version = 20 : i64} : (tensor<6x4xf32>) -> !onnx.value
+  %mask = onnx.node "Expand"(%column, %shape) {attrs = {}, domain = "", outputs = ["mask"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  %found = onnx.node "NonZero"(%mask) {attrs = {}, domain = "", outputs = ["found"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %places = onnx.node "Transpose"(%found) {attrs = {perm = array<i64: 1, 0>}, domain = "", outputs = ["places"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %extents = onnx.node "Shape"(%places) {attrs = {}, domain = "", outputs = ["extents"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %count = onnx.node "Gather"(%extents, %first) {attrs = {axis = 0 : i64}, domain = "", outputs = ["count"], version = 20 : i64} : (!onnx.value, tensor<1xi64>) -> !onnx.value
+  %cut = onnx.node "Slice"(%token, %first, %count, %first) {attrs = {}, domain = "", outputs = ["cut"], version = 20 : i64} : (tensor<4xf32>, tensor<1xi64>, !onnx.value, tensor<1xi64>) -> !onnx.value
+  %y = onnx.node "ScatterND"(%x, %places, %cut) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<6x4xf32>, !onnx.value, !onnx.value) -> !onnx.value
+  %loss = onnx.node "ReduceSum"(%y) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}
+
+// -----
+
+// Of anything else there has to be an element for each: those that are missing are outside, which reads NaN.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME:    %[[VALUES:[a-z0-9]+]]: tensor<8xf32> {onnx.input = "values"
+// CHECK:         %[[AT:.*]] = nn.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, {{.*}}, 23]> : tensor<24xi64>
+// CHECK:         %[[HERE:.*]] = nn.compare lt %[[AT]]
+// CHECK:         %[[LAST:.*]] = nn.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 7, 7, {{.*}}, 7]> : tensor<24xi64>
+// CHECK:         %[[INDEX:.*]] = nn.select %[[HERE]], %[[AT]], %[[LAST]]
+// CHECK:         nn.gather %[[VALUES]][%[[INDEX]]] axis = 0 : (tensor<8xf32>, tensor<24xi64>) -> tensor<24xf32>
+func.func @model(%x: tensor<6x4xf32> {onnx.input = "x"}, %values: tensor<8xf32> {onnx.input = "values"}, %m: tensor<6xi1> {onnx.input = "m"}) -> (!onnx.value {onnx.output = "loss"}) {
+  %last = onnx.constant dense<1> : tensor<1xi64>
+  %first = onnx.constant dense<0> : tensor<1xi64>
+  %column = onnx.node "Unsqueeze"(%m, %last) {attrs = {}, domain = "", outputs = ["column"], version = 20 : i64} : (tensor<6xi1>, tensor<1xi64>) -> !onnx.value
+  %shape = onnx.node "Shape"(%x) {attrs = {}, domain = "", outputs = ["shape"], version = 20 : i64} : (tensor<6x4xf32>) -> !onnx.value
+  %mask = onnx.node "Expand"(%column, %shape) {attrs = {}, domain = "", outputs = ["mask"], version = 20 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  %found = onnx.node "NonZero"(%mask) {attrs = {}, domain = "", outputs = ["found"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %places = onnx.node "Transpose"(%found) {attrs = {perm = array<i64: 1, 0>}, domain = "", outputs = ["places"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %extents = onnx.node "Shape"(%places) {attrs = {}, domain = "", outputs = ["extents"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  %count = onnx.node "Gather"(%extents, %first) {attrs = {axis = 0 : i64}, domain = "", outputs = ["count"], version = 20 : i64} : (!onnx.value, tensor<1xi64>) -> !onnx.value
+  %cut = onnx.node "Slice"(%values, %first, %count, %first) {attrs = {}, domain = "", outputs = ["cut"], version = 20 : i64} : (tensor<8xf32>, tensor<1xi64>, !onnx.value, tensor<1xi64>) -> !onnx.value
+  %y = onnx.node "ScatterND"(%x, %places, %cut) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<6x4xf32>, !onnx.value, !onnx.value) -> !onnx.value
+  %loss = onnx.node "ReduceSum"(%y) {attrs = {keepdims = 0 : i64}, domain = "", outputs = ["loss"], version = 20 : i64} : (!onnx.value) -> !onnx.value
+  return %loss : !onnx.value
+}

@@ -22,6 +22,12 @@ def assigned(m, x, k, y):
     return F.cross_entropy(m.h(z), y)
 
 
+def overwritten(m, x, k, y):
+    z = torch.tanh(m.a(x)).clone()
+    z[k] = m.token
+    return F.cross_entropy(m.h(z), y)
+
+
 def pooled(m, x, k, y):
     rows = x[k]
     weights = torch.softmax(m.a(rows)[:, 0], 0)
@@ -73,6 +79,7 @@ programs("selections", [
     ("select-two-masks", PARTS, MASKED, lambda m, x, k, y: (lambda h: h[k].pow(2).mean() - h[y > 2].mean() + (h[k].mean(0) * h[y > 2].mean(0)).sum())(m.h(m.a(x).tanh()))),
     ("select-none", PARTS, MASKED, all_read(lambda m, x, k, y: m.a(x).pow(2).mean() + m.h(m.a(x)[y > 9]).abs().sum())),
     ("select-assigned", PARTS, MASKED, assigned),
+    ("select-overwritten", lambda: PARTS() | dict(token=nn.Parameter(torch.randn(8))), MASKED, overwritten),
     ("select-elements", PARTS, MASKED, all_read(lambda m, x, k, y: (lambda h: torch.masked_select(h, h > 0.1).pow(2).sum() + torch.masked_select(h, k[:, None]).mean())(m.a(x).tanh()))),
     ("select-places", PARTS, MASKED, lambda m, x, k, y: (lambda i: F.cross_entropy(m.h(m.a(x).index_select(0, i)), y.index_select(0, i)))(torch.nonzero(k).squeeze(1))),
     ("select-largest", PARTS, MASKED, all_read(lambda m, x, k, y: (lambda h: h.amax(0).sum() + h.max(0).values.sum() + h.norm() + torch.logsumexp(h, 0).sum() - h.min())(m.a(x)[k]))),

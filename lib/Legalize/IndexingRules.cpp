@@ -159,17 +159,15 @@ std::optional<nn::ScatterKind> findMeeting(StringRef reduction) {
       .Default(std::nullopt);
 }
 
-/// `x` in another shape, if all its elements are one: a splat, or repetitions of a single element.
+/// `x` in another shape, if it is a constant of which all elements are one.
 std::optional<Expr> reshapeUniform(NodeView &n, Expr x, ArrayRef<int64_t> shape) {
   Value source = x;
   while (source.getDefiningOp<nn::BroadcastOp>() || source.getDefiningOp<nn::ReshapeOp>())
     source = source.getDefiningOp()->getOperand(0);
-  if (auto constant = source.getDefiningOp<nn::ConstantOp>())
-    if (auto values = dyn_cast<DenseElementsAttr>(constant.getValue()); values && values.isSplat())
-      return n.dense(values.resizeSplat(x.type().clone(shape)));
-  if (cast<RankedTensorType>(source.getType()).getNumElements() != 1)
+  DenseElementsAttr values = LegalizeContext::constantOf(source);
+  if (!values || !values.isSplat())
     return std::nullopt;
-  return nn::broadcastTo(nn::reshape(Expr(n.builder, n.getLoc(), source), {}), shape);
+  return n.dense(values.resizeSplat(x.type().clone(shape)));
 }
 
 /// Whether the node writes onto zeros that are only added to something: so PyTorch's old exporter adds at places, of
@@ -207,6 +205,7 @@ LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<E
   if (reduction != "none")
     return n.refuse("reduction '" + reduction + "' of " + (isBool(data) ? "booleans" : "this operator") +
                     "; there are none, add, mul, max and min");
+  // A number that is computed has the cotangent of a place once for each of its updates there.
   std::optional<Expr> uniform = reshapeUniform(n, updates, data.shape());
   if (meet && !isBool(data) && !uniform) {
     // ONNX leaves open which of the updates of one place is kept; PyTorch's scatter and onnxruntime keep the last.

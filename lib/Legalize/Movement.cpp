@@ -14,7 +14,27 @@ using nn::Expr;
 
 namespace {
 
+/// Whether the node makes what PyTorch's old exporter assigns at places (`x[index] = y`), and nothing else: it writes a
+/// reshape where the program broadcasts y.
+bool isAssigned(NodeView &n) {
+  Value result = n.op->getResult(0);
+  return n.isOfPyTorch() && !result.use_empty() && llvm::all_of(result.getUses(), [](OpOperand &use) {
+           auto reader = dyn_cast<onnx::NodeOp>(use.getOwner());
+           return reader && reader.getOpType() == "ScatterND" && use.getOperandNumber() == 2;
+         });
+}
+
+bool broadcasts(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return from.size() <= to.size() && llvm::all_of(llvm::zip(from, to.take_back(from.size())), [](auto dims) {
+           return std::get<0>(dims) == 1 || std::get<0>(dims) == std::get<1>(dims);
+         });
+}
+
 LogicalResult reshapeTo(NodeView &n, Expr x, ArrayRef<int64_t> shape) {
+  if (countOf(shape) > countOf(x.shape()) && isAssigned(n) && broadcasts(x.shape(), shape)) {
+    n.set(0, nn::broadcastTo(x, shape));
+    return success();
+  }
   if (countOf(shape) != countOf(x.shape())) {
     std::string to;
     llvm::raw_string_ostream os(to);

@@ -1,6 +1,6 @@
 // RUN: lowtide-opt --onnx-legalize --canonicalize --split-input-file %s | FileCheck %s
 
-// What is written is one number, known or not: repeated places hold it once.
+// What is written is one number that is known: repeated places hold it once.
 // CHECK-LABEL: func.func @forward(
 // CHECK-DAG: %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<2x5xf32>
 // CHECK-DAG: %[[COUNT:.*]] = nn.scatter_elements_add
@@ -14,10 +14,10 @@ func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {on
 
 // -----
 
+// One that is computed is an update for each index, which all have the gradient of their place.
 // CHECK-LABEL: func.func @forward(
-// CHECK-DAG: %[[HIT:.*]] = nn.compare gt
-// CHECK-DAG: %[[ALL:.*]] = nn.broadcast %{{.*}} : tensor<{{(1x)*}}f32> -> tensor<2x5xf32>
-// CHECK: nn.select %[[HIT]], %[[ALL]], %arg0
+// CHECK: %[[ALL:.*]] = nn.broadcast %{{.*}} : tensor<{{(1x)*}}f32> -> tensor<3x5xf32>
+// CHECK: nn.scatter set %[[ALL]] into %arg0[%{{.*}}] axis = 0 : (tensor<2x5xf32>, tensor<3xi64>, tensor<3x5xf32>) -> tensor<2x5xf32>
 func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {onnx.input = "i"}, %v: tensor<1x1xf32> {onnx.input = "v"}) -> (!onnx.value {onnx.output = "y"}) {
   %shape = onnx.constant dense<[3, 5]> : tensor<2xi64>
   %all = onnx.node "Expand"(%v, %shape) {attrs = {}, domain = "", outputs = ["e"], version = 13 : i64} : (tensor<1x1xf32>, tensor<2xi64>) -> !onnx.value

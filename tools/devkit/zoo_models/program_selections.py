@@ -28,6 +28,14 @@ def overwritten(m, x, k, y):
     return F.cross_entropy(m.h(z), y)
 
 
+def written(m, x, k, y):
+    """Some places more than once: each update has the gradient of its place."""
+    z = torch.tanh(m.a(x)).clone()
+    z[y.clamp(max=2)] = m.token
+    z[y.clamp(max=2), 1] = m.a(x).mean()
+    return F.cross_entropy(m.h(z), y)
+
+
 def pooled(m, x, k, y):
     rows = x[k]
     weights = torch.softmax(m.a(rows)[:, 0], 0)
@@ -79,6 +87,7 @@ programs("selections", [
     ("select-two-masks", PARTS, MASKED, lambda m, x, k, y: (lambda h: h[k].pow(2).mean() - h[y > 2].mean() + (h[k].mean(0) * h[y > 2].mean(0)).sum())(m.h(m.a(x).tanh()))),
     ("select-none", PARTS, MASKED, all_read(lambda m, x, k, y: m.a(x).pow(2).mean() + m.h(m.a(x)[y > 9]).abs().sum())),
     ("select-assigned", PARTS, MASKED, assigned),
+    ("select-written", lambda: PARTS() | dict(token=nn.Parameter(torch.randn(8))), MASKED, all_read(written)),
     ("select-overwritten", lambda: PARTS() | dict(token=nn.Parameter(torch.randn(8))), MASKED, overwritten),
     ("select-elements", PARTS, MASKED, all_read(lambda m, x, k, y: (lambda h: torch.masked_select(h, h > 0.1).pow(2).sum() + torch.masked_select(h, k[:, None]).mean())(m.a(x).tanh()))),
     ("select-places", PARTS, MASKED, lambda m, x, k, y: (lambda i: F.cross_entropy(m.h(m.a(x).index_select(0, i)), y.index_select(0, i)))(torch.nonzero(k).squeeze(1))),

@@ -86,6 +86,10 @@ LogicalResult lowtide::checkClaims(ModelView &file, const Signature &signature, 
   return success();
 }
 
+bool lowtide::isOfFloats(const SignatureEntry *entry) {
+  return entry->kind == SignatureEntry::Parameter || leafOf(entry->target).starts_with("running_");
+}
+
 void lowtide::reportManyClaims(ModelView &file, const TensorFacts &fact, const std::optional<std::string> &module,
                                ArrayRef<const SignatureEntry *> entries) {
   const std::string &tensor = fact.tensor->name();

@@ -31,8 +31,9 @@ llvm::LogicalResult classifyBySignature(ModelView &file, const Signature &signat
 /// Whether exporters and optimizers invent such names for constants of the graph.
 bool isInventedName(llvm::StringRef name);
 
-/// For all other files: names and the operators that read.
-void classifyByName(ModelView &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
+/// For all other files: names and the operators that read. `ofFewBits`: what weights in few bits are made of.
+void classifyByName(ModelView &file, llvm::ArrayRef<TensorFacts> facts, const llvm::StringSet<> &ofFewBits,
+                    std::vector<InitializerInfo> &infos);
 
 /// A tied matrix that the exporter transposed for one of its readers, or that a cleaner wrote out again, would be
 /// trained twice, apart: makes it a view.
@@ -71,6 +72,9 @@ bool hasEqualUnfolded(const ModelView &file, const TensorFacts &fact, const Sign
 /// again, it becomes a view of it; otherwise the file is refused, unless the user gave one of them another name.
 llvm::LogicalResult checkClaims(ModelView &file, const Signature &signature, const RoleChoices &choices,
                                 std::vector<InitializerInfo> &infos);
+
+/// Whether whole numbers cannot be the entry: a parameter, a running statistic.
+bool isOfFloats(const SignatureEntry *entry);
 
 /// Reports an error: the tensor could be any of the entries of a module that it is read in.
 void reportManyClaims(ModelView &file, const TensorFacts &fact, const std::optional<std::string> &module,

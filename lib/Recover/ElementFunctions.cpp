@@ -182,7 +182,9 @@ std::pair<double, int> lowtide::asWritten(double number) {
 static constexpr double tolerance = 2e-6;
 
 bool lowtide::isEvaluated(double expected, double value, double scale) {
-  return std::abs(expected - value) <= tolerance * std::max({std::abs(expected), std::abs(value), scale}) + 1e-37;
+  // Next to an infinity everything is near.
+  return std::isfinite(expected) && std::isfinite(scale) &&
+         std::abs(expected - value) <= tolerance * std::max({std::abs(expected), std::abs(value), scale}) + 1e-37;
 }
 
 std::optional<double> lowtide::matchFunction(const ElementFunction &function, ArrayRef<float> parameter,

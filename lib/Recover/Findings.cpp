@@ -131,6 +131,15 @@ static constexpr Row rows[] = {
     {FindingKind::ChoicesNotTrained, "choices-not-trained", Certainty::Assumed,
      "parameters of the program hold zeros and ones, as masks and permutations do, and are not trained: {names}",
      "train them all the same: --params=+{name}"},
+    {FindingKind::CodesNotTrained, "codes-not-trained", Certainty::Assumed,
+     "the exporter evaluated weights of which each line holds whole multiples of one number, as the numbers of codes "
+     "in 8 bits or fewer are; they are taken for buffers and not trained: {names}",
+     "train them all the same: --params=+{name}; the exporter that writes notes (dynamo=True) keeps weights in their "
+     "bits"},
+    {FindingKind::ScalesNotTrained, "scales-not-trained", Certainty::Assumed,
+     "the program makes the numbers of a weight of codes in 8 bits or fewer; scales and zero points, and what codes "
+     "stand for, are taken for buffers and not trained: {names}",
+     "train them all the same: --params=+{name}; the exporter that writes notes (dynamo=True) says which are"},
     {FindingKind::BufferWordsNotTrained, "buffer-words-not-trained", Certainty::Assumed,
      "tensors are taken for buffers by their names alone, which neither values nor readers bear out (a mask of two "
      "numbers, a mean that measures inputs), and are not trained: {names}",

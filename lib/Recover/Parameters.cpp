@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "CodedValues.h"
+#include "FewBits.h"
 #include "LossWeights.h"
 #include "TableValues.h"
 #include "TiedModules.h"
@@ -195,6 +197,11 @@ static bool isFactor(const InitializerInfo &info) {
          llvm::all_of(info.uses, [](const InitializerUse &use) { return use.node->op_type() == "Mul"; });
 }
 
+/// Whether the exporter evaluated it.
+static bool isEvaluated(const InitializerInfo &info) {
+  return info.reason.is(RoleReason::FoldedWeight) || info.reason.is(RoleReason::EvaluatedParameter);
+}
+
 static bool isAny(const InitializerInfo &) { return true; }
 
 /// Programs keep some tables as parameters that they do not train (`requires_grad=False`), which no file tells: those
@@ -289,16 +296,28 @@ LogicalResult lowtide::applyChoices(ModelView &model, const RoleChoices &choices
 FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, const RoleChoices &choices) {
   std::vector<TensorFacts> facts = collectTensorFacts(model);
   Signature signature(model.getModel().graph());
+  const llvm::StringSet<> ofFewBits = findFewBits(facts, model.getModel().graph(), [&](const TensorProto &tensor) {
+    return model.tryReadInitializer(tensor.name());
+  });
   std::vector<InitializerInfo> infos;
-  if (!signature.isPresent())
-    classifyByName(model, facts, infos);
-  else if (failed(classifyBySignature(model, signature, facts, choices, infos)))
-    return failure();
+  if (!signature.isPresent()) {
+    classifyByName(model, facts, ofFewBits, infos);
+  } else {
+    std::vector<TensorFacts> others;
+    auto isPart = [&](const TensorFacts &fact) { return ofFewBits.contains(fact.tensor->name()); };
+    llvm::copy_if(facts, std::back_inserter(others), [&](const TensorFacts &fact) { return !isPart(fact); });
+    if (failed(classifyBySignature(model, signature, others, choices, infos)))
+      return failure();
+    for (const TensorFacts &fact : llvm::make_filter_range(facts, isPart))
+      infos.push_back(describeFewBits(fact));
+  }
+  reportScales(model, facts, ofFewBits);
   freezeTables(model, infos, FindingKind::SinusoidsNotTrained, RoleReason::Sinusoids, isTable, holdsSinusoids);
   freezeTables(model, infos, FindingKind::CountsNotTrained, RoleReason::Counts, isFilter, holdsCounts);
   freezeTables(model, infos, FindingKind::PowersNotTrained, RoleReason::Powers, isAny, holdsPowers);
   freezeTables(model, infos, FindingKind::ChoicesNotTrained, RoleReason::Choices, isFactor, holdsMask);
   freezeTables(model, infos, FindingKind::ChoicesNotTrained, RoleReason::Choices, isAny, holdsPermutation);
+  freezeTables(model, infos, FindingKind::CodesNotTrained, RoleReason::Codes, isEvaluated, holdsScaledCodes);
   freezeLossWeights(model, infos);
   if (signature.isPresent()) {
     reportTakenRows(model, facts, signature, infos);

@@ -8,6 +8,7 @@
 
 #include "BufferNames.h"
 #include "ElementFunctions.h"
+#include "FewBits.h"
 #include "FoldedNorms.h"
 #include "LostNotes.h"
 #include "MadeByLayers.h"
@@ -39,6 +40,8 @@ bool lowtide::isSetting(const InitializerUse &use) {
   StringRef value = use.node->output_size() ? StringRef(use.node->output(0)) : "";
   if (value.starts_with("_inlfunc_") && value.contains("Loss"))
     return true;
+  if (isOfFewBits(use))
+    return true;
   return llvm::StringSwitch<bool>(use.node->op_type())
       .Case("Clip", use.operand > 0)
       .Case("Pad", use.operand > 0)
@@ -48,9 +51,6 @@ bool lowtide::isSetting(const InitializerUse &use) {
       .Case("RotaryEmbedding", use.operand > 0)                                          // tables of angles
       .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, use.operand == 2) // weights of classes
       .Case("Range", true)
-      .Cases({"QuantizeLinear", "DequantizeLinear", "Quant", "IntQuant"}, use.operand > 0)
-      // Scales and zero points; a bias is trained.
-      .Cases({"MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}, use.operand == 2 || use.operand == 3)
       .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}, true)
       .Case("Pow", use.operand == 1)
       .Default(false);
@@ -542,7 +542,8 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                           {{"initializer", quoteName(folded)}, {"export with do_constant_folding=False", plain}}});
 }
 
-void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, const llvm::StringSet<> &ofFewBits,
+                             std::vector<InitializerInfo> &infos) {
   reportFoldedNorms(file);
   reportRemovedDropout(file);
   reportRemovedArithmetic(file);
@@ -553,6 +554,10 @@ void lowtide::classifyByName(ModelView &file, ArrayRef<TensorFacts> facts, std::
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
+    if (ofFewBits.contains(fact.tensor->name())) {
+      infos.push_back(describeFewBits(fact));
+      continue;
+    }
     size_t first = infos.size();
     for (const MergedTensor &part : merged.split(fact)) {
       InitializerInfo info = classify(file, merged, part.facts, part.name);

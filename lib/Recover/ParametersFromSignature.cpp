@@ -239,10 +239,10 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   if (!readsOther && !isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
       (own || !fact.foldedFrom.empty() || isRewritten(*use.node)))
     return own;
-  // A tensor of one element without a claim is a number of the graph, and one of whole numbers no parameter.
-  auto isTrained = [](Entry entry) { return entry->kind == SignatureEntry::Parameter; };
-  const bool isShape = !isFloatType(fact.tensor->data_type()) && llvm::all_of(candidates, isTrained);
-  if (!own && (isShape || fact.getNumElements() == 1))
+  // A tensor of one element without a claim is a number of the graph; whole numbers are no parameter or statistic.
+  if (!isFloatType(fact.tensor->data_type()))
+    llvm::erase_if(candidates, isOfFloats);
+  if (candidates.empty() || (!own && fact.getNumElements() == 1))
     return own;
 
   auto narrow = [&](StringRef leaf) {

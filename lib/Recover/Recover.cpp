@@ -2,6 +2,7 @@
 
 #include "lowtide/Recover/Recover.h"
 
+#include "FewBits.h"
 #include "ModulePaths.h"
 #include "Prefixes.h"
 #include "Recoveries.h"
@@ -48,7 +49,10 @@ StringMap<std::string> lowtide::restoreNames(ModelProto &model) {
 UnfoldedTensors lowtide::recoverProgram(GraphProto &graph, TensorReader read, Report &report) {
   ModulePaths(graph).annotate(graph);
   restoreOperations(graph, report);
-  UnfoldedTensors unfolded = unfoldInitializers(graph, read);
+  UnfoldedTensors unfolded = [&] {
+    WithoutScales without(graph, read);
+    return unfoldInitializers(graph, read);
+  }();
   restoreAfterParameters(graph, report);
   // What was put in front may read a parameter's copy, or a loss.
   sortNodes(graph, /*depth=*/0);

@@ -32,7 +32,10 @@ void lowtide::forEachRead(const GraphProto &graph, llvm::function_ref<void(Strin
 }
 
 std::vector<TensorFacts> lowtide::collectTensorFacts(const ModelView &file) {
-  const GraphProto &graph = file.getModel().graph();
+  return collectTensorFacts(file.getModel().graph());
+}
+
+std::vector<TensorFacts> lowtide::collectTensorFacts(const GraphProto &graph) {
   std::vector<TensorFacts> facts;
   llvm::StringMap<size_t> index;
   for (const TensorProto &tensor : graph.initializer()) {

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodedValues.h"
 #include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
@@ -209,7 +210,7 @@ bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int
   if (bytes.empty() || bytes.size() > largest)
     return false;
   std::vector<float> values = asFloats(bytes);
-  if (isOtherwiseNormalized(values, size_t(tensor->dims(0))))
+  if (isOtherwiseNormalized(values, size_t(tensor->dims(0))) || holdsScaledCodes(*tensor, bytes))
     return false;
   return takeApart(graph, *tensor, prefix + "0", prefix + "1");
 }

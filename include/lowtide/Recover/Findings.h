@@ -66,6 +66,8 @@ enum class FindingKind : uint8_t {
   CountsNotTrained,
   PowersNotTrained,
   ChoicesNotTrained,
+  CodesNotTrained,
+  ScalesNotTrained,
   BufferWordsNotTrained,
   LossWeightNotTrained,
   FrozenNormsNotTrained,

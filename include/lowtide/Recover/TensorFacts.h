@@ -29,6 +29,7 @@ void forEachRead(const ::onnx::GraphProto &graph, llvm::function_ref<void(llvm::
 
 /// All initializers with their uses (in subgraphs too), in the file's order.
 std::vector<TensorFacts> collectTensorFacts(const ModelView &file);
+std::vector<TensorFacts> collectTensorFacts(const ::onnx::GraphProto &graph);
 
 /// Whether all elements are equal; nullopt where the data cannot be read.
 std::optional<bool> isConstantValued(const ModelView &file, const ::onnx::TensorProto &tensor);

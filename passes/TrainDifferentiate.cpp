@@ -50,6 +50,15 @@ SmallVector<StringRef> findWeightInputs(func::FuncOp step) {
   return names;
 }
 
+/// Whether codes of several numbers are among the constants.
+bool hasCodes(func::FuncOp step) {
+  return llvm::any_of(step.getArguments(), [&](BlockArgument argument) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    return isa_and_nonnull<train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())) && type &&
+           type.hasStaticShape() && type.getNumElements() > 1 && type.getElementType().isInteger(8);
+  });
+}
+
 struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<TrainDifferentiate>> {
   using StepPass::StepPass;
 
@@ -136,6 +145,9 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
       if (SmallVector<StringRef> inputs = findWeightInputs(step); parameters.empty() && !inputs.empty())
         error << inputs.size() << " inputs have names of weights (" << inputs.front()
               << " is one): export with export_params=True, so that the file holds them";
+      else if (parameters.empty() && hasCodes(step))
+        error << "weights that the file holds in few bits stay as they are: --lora='*:r=16' trains low-rank pairs next "
+                 "to them, --params=<pattern> what the file holds in floats";
       else
         error << "--params=<pattern> trains initializers, --frozen=<pattern> keeps them; the last that matches counts, "
                  "as in --frozen='*' --params='fc.*'";

@@ -114,49 +114,52 @@ static llvm::DenseMap<Value, BlockArgument> findConstantValues(func::FuncOp step
   return codes;
 }
 
-/// The layer of a weight of few bits, by its first product: the module, or the node without what onnxruntime's
-/// quantizer
-/// (`fc_Q4`, `fc_matmul_Q4`) and exporters (`q_proj/MatMul`) add to a module's name.
-static std::string getLayerOfProduct(const nn::WeightRead &read) {
-  SmallVector<std::string> names = getLayerNames(read.product->getLoc());
-  StringRef name = names.empty() ? StringRef() : StringRef(names.front());
+/// A name without what onnxruntime's quantizers add to it (`fc_Q4`, `fc_matmul_Q4`, `fc.weight_quantized`).
+static StringRef withoutQuantizer(StringRef name) {
   StringRef stem = name.rtrim("0123456789");
   if (stem.size() < name.size() && stem.consume_back("_Q")) {
-    stem.consume_back("_matmul");
+    stem.consume_back("_matmul") || stem.consume_back("_DQ");
     name = stem;
   }
+  name.consume_back("_quantized");
+  return name;
+}
+
+/// The layer of a weight of few bits: by the name of its codes, where that is a parameter's; otherwise, or if several
+/// layers read it, by its first product: the module, or the node without what quantizers and exporters
+/// (`q_proj/MatMul`) add to a module's name.
+static std::string getLayerOfCodes(StringRef codes, const nn::WeightRead &read, bool isShared) {
+  if (StringRef weight = withoutQuantizer(codes); weight.ends_with(".weight") && !isShared)
+    return train::getLayerOf(weight).str();
+  SmallVector<std::string> names = getLayerNames(read.product->getLoc());
+  StringRef name = withoutQuantizer(names.empty() ? StringRef() : StringRef(names.front()));
   auto [module, leaf] = name.rsplit('.');
-  const bool isOperator = llvm::is_contained({"MatMul", "MatMulNBits", "MatMulBnb4", "Gemm"}, leaf);
+  const bool isOperator =
+      llvm::is_contained({"MatMul", "MatMulNBits", "MatMulBnb4", "Gemm", "Conv", "ConvTranspose", "Gather"}, leaf);
   return (isOperator ? module : name).str();
 }
 
-/// Adds the layers whose matrices are unpacked from codes of few bits, in the order of their products.
+/// Adds the layers whose weights are unpacked from codes of few bits, in the order of their products. A table and the
+/// head that is tied to it are two.
 static void addUnpackedLayers(func::FuncOp step, std::vector<Layer> &layers) {
-  llvm::SetVector<Value> weights;
-  step.walk([&](nn::DotOp dot) {
-    for (Value operand : dot->getOperands())
-      for (Value moved : nn::findMoved(operand))
-        if (!isa<BlockArgument>(moved)) {
-          // Blocks, and codes of which a byte holds two, may have a dimension of their own until they are joined.
-          const bool isMatrix = cast<RankedTensorType>(moved.getType()).getRank() == 2;
-          weights.insert(isMatrix && !nn::findWeightReads(moved).products.empty() ? moved : operand);
-        }
-  });
   const llvm::DenseMap<Value, BlockArgument> constants = findConstantValues(step);
-  for (Value weight : weights) {
+  for (Value weight : nn::findComputedWeights(step)) {
     BlockArgument codes = constants.lookup(weight);
-    if (!codes || cast<RankedTensorType>(weight.getType()).getRank() != 2)
+    if (!codes || !isa<FloatType>(getElementTypeOrSelf(weight.getType())))
       continue;
-    nn::WeightReads reads = nn::findWeightReads(weight);
-    if (reads.products.empty())
-      continue;
-    Layer layer;
-    layer.parameter = train::getBindingName(train::getArgBinding(step, codes.getArgNumber())).str();
-    layer.name = getLayerOfProduct(reads.products.front());
-    layer.weight = weight;
-    layer.reads = std::move(reads.products);
-    layer.sharesWeight = !reads.others.empty();
-    layers.push_back(std::move(layer));
+    const nn::WeightReads reads = nn::findWeightReads(weight);
+    llvm::MapVector<nn::WeightKind, SmallVector<nn::WeightRead>> kinds;
+    for (const nn::WeightRead &read : reads.products)
+      kinds[read.kind].push_back(read);
+    for (auto &[kind, ofKind] : kinds) {
+      Layer layer;
+      layer.parameter = train::getBindingName(train::getArgBinding(step, codes.getArgNumber())).str();
+      layer.name = getLayerOfCodes(layer.parameter, ofKind.front(), kinds.size() > 1);
+      layer.weight = weight;
+      layer.reads = std::move(ofKind);
+      layer.sharesWeight = !reads.others.empty() || kinds.size() > 1;
+      layers.push_back(std::move(layer));
+    }
   }
 }
 

@@ -55,6 +55,18 @@ std::pair<Dims, Dims> pairDims(const plan::Adapter &adapter, const Dims &weight,
   return {{rank, weight[static_cast<size_t>(in)]}, {weight[static_cast<size_t>(1 - in)], rank}};
 }
 
+/// Dimensions of the weight that a pair is for, where the artifact holds none: it is unpacked from codes. None: of no
+/// weight.
+Dims impliedDims(const plan::Adapter &adapter, Dims a, const Dims &b) {
+  if (a.size() < 2 || b.size() != a.size())
+    return {};
+  const int64_t in = a[1], out = b[0];
+  if (adapter.kind() != plan::Adapter::CONVOLUTION)
+    return adapter.input_dim() == 0 ? Dims{in, out} : Dims{out, in};
+  a[0] = out;
+  return a;
+}
+
 /// Whether magnitudes and norms are of the outputs of the pair, and of a weight that the pair fits.
 bool fitsMagnitudes(const Session &session, const Pair &pair) {
   const int64_t outputs = pair.outputs();
@@ -101,15 +113,12 @@ Expected<std::vector<Pair>> findPairs(const Session &session) {
       *tensor = found->second;
     }
     const int64_t rank = pair.a.binding->dims_size() ? pair.rank() : 0;
-    if (facts.weight().empty()) {
-      const Dims a = dimsOf(*pair.a.binding), b = dimsOf(*pair.b.binding);
-      if (facts.kind() != plan::Adapter::LINEAR || rank < 1 || a.size() != 2 || b.size() != 2 || b[1] != rank)
-        return bad("is no pair of matrices of one rank");
-    } else {
-      auto [a, b] = pairDims(facts, dimsOf(*pair.weight.binding), rank);
-      if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
-        return bad("does not fit its weight " + describe(pair.weight.binding->dtype(), dimsOf(*pair.weight.binding)));
-    }
+    const Dims weight = facts.weight().empty() ? impliedDims(facts, dimsOf(*pair.a.binding), dimsOf(*pair.b.binding))
+                                               : dimsOf(*pair.weight.binding);
+    auto [a, b] = pairDims(facts, weight, rank);
+    if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
+      return bad(facts.weight().empty() ? "is no pair of one rank"
+                                        : "does not fit its weight " + describe(pair.weight.binding->dtype(), weight));
     if (isDecomposed && !fitsMagnitudes(session, pair))
       return bad("has magnitudes or norms that do not fit its outputs");
     pairs.push_back(pair);

@@ -78,6 +78,10 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
   Expected<std::map<std::string, HostArray>> arrays = readSafetensors(path);
   if (!arrays)
     return arrays.takeStatus();
+  // PEFT's tensors under another file's name.
+  if (!isAdapter && std::any_of(arrays->begin(), arrays->end(),
+                                [](const auto &array) { return array.first.starts_with(adapterPrefix); }))
+    return loadAdapter(session, path, notes);
 
   struct Assignment {
     Tensor tensor;

@@ -132,7 +132,6 @@ class Layering(unittest.TestCase):
         "passes/NNSplitSums.cpp": ("BroadcastOp", "a part of what is repeated is repeated"),
         "passes/RowChunks.cpp": ("AccumulateOp SoftmaxCrossEntropyOp", "the loss at the end of a head, and the loop that it becomes"),
         "passes/StoredMaster.cpp": ("CommitOp GatherOp", "rows of a table that is stored in parts, and who writes it"),
-        "passes/TrainAdapt.cpp": ("DotOp", "low-rank pairs stand next to products"),
         "passes/TrainAverageWeights.cpp": ("CommitOp", "averages wait for finite gradients as updates do"),
         "passes/TrainChunkLossHead.cpp": ("LinearCrossEntropyGradOp LinearCrossEntropyOp", "the two ops that it cuts into chunks"),
         "passes/TrainDeferUpdates.cpp": ("CommitOp", "updates that wait for finite gradients, made in the next step"),

@@ -7,6 +7,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -159,6 +160,32 @@ SmallVector<Value> nn::findMoved(Value operand) {
       found.push_back(value);
   }
   return found;
+}
+
+SmallVector<Value> nn::findComputedWeights(Operation *root) {
+  llvm::SetVector<Value> weights;
+  auto addWithoutCasts = [&](Value value) {
+    while (auto cast = value.getDefiningOp<CastOp>())
+      value = cast.getX();
+    weights.insert(value);
+  };
+  root->walk([&](Operation *op) {
+    if (auto conv = dyn_cast<ConvOp>(op))
+      addWithoutCasts(conv->getOperand(1));
+    else if (auto gather = dyn_cast<GatherOp>(op))
+      addWithoutCasts(gather.getX());
+    if (!isa<DotOp>(op))
+      return;
+    for (Value operand : op->getOperands())
+      for (Value moved : findMoved(operand))
+        if (!isa<BlockArgument>(moved)) {
+          // Blocks, and codes of which a byte holds two, may have a dimension of their own until they are joined.
+          const bool isMatrix = cast<RankedTensorType>(moved.getType()).getRank() == 2;
+          weights.insert(isMatrix && !findWeightReads(moved).products.empty() ? moved : operand);
+        }
+  });
+  weights.remove_if([](Value weight) { return isa<BlockArgument>(weight); });
+  return weights.takeVector();
 }
 
 PairShapes nn::getPairShapes(const WeightRead &read, RankedTensorType weight, int64_t rank) {

@@ -268,7 +268,7 @@ TEST(Session, StartsAsNormsOnlyOfAWeightThatFits) {
   adapter.set_a("w"), adapter.set_b("w"), adapter.set_norm("w");
   EXPECT_NE(bind().find("the plan's adapter of 'fc' names '', which is no float tensor"), std::string::npos) << bind();
   adapter.set_norm_of("w");
-  EXPECT_NE(bind().find("the plan's adapter of 'fc' is no pair of matrices"), std::string::npos) << bind();
+  EXPECT_NE(bind().find("the plan's adapter of 'fc' is no pair of one rank"), std::string::npos) << bind();
 }
 
 TEST(Element, RoundsHalfPrecisionToNearestEven) {

@@ -48,6 +48,9 @@ WeightReads findWeightReads(mlir::Value weight);
 /// What a product's operand was moved out of: the values before ops that move elements, arguments among them.
 llvm::SmallVector<mlir::Value> findMoved(mlir::Value operand);
 
+/// What ops below `root` read in the place of a weight and compute, each once, in the order of the ops.
+llvm::SmallVector<mlir::Value> findComputedWeights(mlir::Operation *root);
+
 /// Shapes of a pair of rank `rank` for such a read, in PyTorch's order. Matrix: [rank, in] and [out, rank]; Filter:
 /// [rank, in, k…] and [out, rank, 1…]; Table: [rank, rows] and [width, rank].
 struct PairShapes {

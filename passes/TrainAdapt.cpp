@@ -287,6 +287,7 @@ private:
         return failure();
     if (failed(checkPatterns()))
       return failure();
+    warnOfFolding();
     SmallVector<Attribute> facts = llvm::map_to_vector(adapters, [](auto &entry) -> Attribute { return entry.second; });
     getOperation()->setAttr(train::adaptersAttrName, ArrayAttr::get(&getContext(), facts));
     return success();
@@ -315,6 +316,7 @@ private:
         continue;
       if (failed(check(step, layer, *rule)))
         return failure();
+      noteFolding(layer);
       const PairArguments arguments = addArguments(step, layer, *rule);
       OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
       nn::LowRankPair pair{arguments.a, arguments.b, rule->getScale()};
@@ -388,6 +390,28 @@ private:
                         << read.product->getName().getStringRef() << ": no one pair fits both";
     }
     return success();
+  }
+
+  /// Notes a filter that is read in another module's place: exporters put a batch norm into the convolution before, and
+  /// call that as the norm.
+  void noteFolding(const Layer &layer) {
+    const nn::WeightRead &read = layer.reads.front();
+    SmallVector<std::string> names = getLayerNames(read.product->getLoc());
+    const StringRef place = names.empty() ? StringRef() : StringRef(names.front());
+    if (read.kind == nn::WeightKind::Filter && isa<BlockArgument>(layer.weight) && !place.empty() &&
+        !belongsTo(read, layer.name) && !layer.name.starts_with((place + ".").str()))
+      if (std::string entry = layer.name + " (as " + place.str() + ")"; !llvm::is_contained(folded, entry))
+        folded.push_back(std::move(entry));
+  }
+
+  void warnOfFolding() {
+    if (folded.empty())
+      return;
+    InFlightDiagnostic warning = emitWarning(UnknownLoc::get(&getContext()))
+                                 << "lora: filters are read where other modules are: if batch norms were folded into "
+                                    "them, a norm scales PEFT's pair, and not this one: "
+                                 << listLayers(folded);
+    warning.attachNote() << "export with optimize=False, so that adapters mean the same to PEFT";
   }
 
   PairArguments addArguments(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
@@ -469,6 +493,7 @@ private:
   /// By the name of A: an entry has the same pairs as another one.
   llvm::MapVector<Attribute, DictionaryAttr> adapters;
   llvm::DenseSet<PatternKey> taken;
+  std::vector<std::string> folded;
   /// Patterns that mean a layer without a product, and what reads it.
   llvm::DenseMap<PatternKey, std::string> met;
   std::vector<std::string> products;

@@ -105,9 +105,8 @@ LogicalResult OnnxFile::prepare() {
               (producer.empty() ? std::string() : ", producer " + producer))
                  .str();
 
-  // The operator set that has such tensors.
-  if (getOpset() >= 21)
-    unpackInitializers(*model->mutable_graph());
+  if (model->has_graph())
+    unpackInitializers(*model->mutable_graph(), getOpset());
   if (model->has_graph() && sortNodes(*model->mutable_graph(), limits.subgraphDepth))
     report->add({FindingKind::NodesReordered, model->graph().name()});
   if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))

@@ -21,7 +21,23 @@ Expr lowtide::positions(Expr where, ArrayRef<int64_t> shape, int64_t dim) {
   return nn::iota(b, where.getLoc(), RankedTensorType::get(shape, b.getI64Type()), dim);
 }
 
+/// Whether they were made of numbers without a sign, as positions in a table of what codes stand for.
+static bool countFromZero(Expr indices) {
+  Value value = indices.get();
+  while (auto cast = value.getDefiningOp<nn::CastOp>()) {
+    Type from = getElementTypeOrSelf(cast.getX().getType()), to = getElementTypeOrSelf(value.getType());
+    if (!isa<IntegerType>(from) || to.getIntOrFloatBitWidth() < 16)
+      return false;
+    if (from.isUnsignedInteger(8))
+      return true;
+    value = cast.getX();
+  }
+  return false;
+}
+
 Expr lowtide::fromFront(Expr indices, int64_t extent) {
+  if (countFromZero(indices))
+    return indices;
   // What is repeated over other dimensions is repeated afterwards: patterns find the one index of many positions.
   if (auto repeated = indices.get().getDefiningOp<nn::BroadcastOp>())
     return nn::broadcast(fromFront(indices.with(repeated.getX()), extent), indices.shape(), repeated.getDims());

@@ -208,8 +208,9 @@ LogicalResult dequantizeLinear(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr codes = n.in(0), scales = n.in(1), zeros = n.in(2);
-  if (!isa<IntegerType>(codes.elementType()) || !isa<FloatType>(scales.elementType()))
-    return n.refuse("codes that are not integers");
+  // Codes of a float type became numbers when the file was read.
+  if (!isa<FloatType>(scales.elementType()))
+    return n.refuse("scales that are not of a float type");
   // Of one number for the tensor, one may be a scalar and the other a vector of one.
   const bool isOfTensor = n.attr("block_size", 0) == 0 && scales.rank() <= 1 && zeros && zeros.rank() <= 1 &&
                           countOf(scales.shape()) == 1 && countOf(zeros.shape()) == 1;

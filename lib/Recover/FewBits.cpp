@@ -84,7 +84,7 @@ static bool decodes(StringRef op) {
       .Cases({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "Mod"}, true)
       .Cases({"Cast", "CastLike", "Add", "Sub", "Mul", "Div", "Neg", "Floor"}, true)
       .Cases({"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Flatten", "Identity"}, true)
-      .Cases({"Concat", "Slice", "Split", "Expand"}, true)
+      .Cases({"Concat", "Slice", "Split", "Expand", "DequantizeLinear"}, true)
       .Default(false);
 }
 
@@ -232,10 +232,15 @@ InitializerInfo lowtide::describeFewBits(const TensorFacts &fact) {
 }
 
 void lowtide::reportScales(ModelView &file, ArrayRef<TensorFacts> facts, const StringSet<> &ofFewBits) {
+  StringSet<> all;
+  for (const TensorFacts &fact : facts)
+    all.insert(fact.tensor->name());
+  // The numbers of a float type's codes are called as the codes (PackedTensors.cpp).
+  auto isTable = [&](StringRef name) { return name.contains('/') && all.contains(name.rsplit('/').first); };
   std::vector<std::string> names;
   for (const TensorFacts &fact : facts)
     if (ofFewBits.contains(fact.tensor->name()) && isFloatType(fact.tensor->data_type()) && fact.getNumElements() > 1 &&
-        !all_of(fact.uses, isOfFewBits))
+        !all_of(fact.uses, isOfFewBits) && !isTable(fact.tensor->name()))
       names.push_back(fact.tensor->name());
   if (!names.empty())
     file.getReport().add({FindingKind::ScalesNotTrained, names.front(), names, {{"name", names.front()}}});

@@ -19,6 +19,7 @@ import tempfile
 
 # onnxruntime has a module that is called like one of this folder.
 sys.path.remove(str(pathlib.Path(__file__).resolve().parent))
+import ml_dtypes  # noqa: E402
 import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
@@ -72,6 +73,20 @@ def whole_numbers():
     return model
 
 
+def floats(kind):
+    """The first weight as floats of 8 or 4 bits with one scale for each of its columns."""
+    model = network()
+    weight = numpy_helper.to_array(model.graph.initializer[0])
+    scale = (abs(weight).max(0) / 4).astype(numpy.float32)
+    codes = (weight / scale).astype(getattr(ml_dtypes, kind))
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(codes, "fc.weight"))
+    model.graph.initializer.append(numpy_helper.from_array(scale, "fc.scale"))
+    model.graph.node[0].input[1] = "unpacked"
+    model.graph.node.insert(0, helper.make_node("DequantizeLinear", ["fc.weight", "fc.scale"], ["unpacked"], axis=1))
+    model.opset_import[0].version = 23
+    return model
+
+
 # name -> (model, bytes of the codes of the first weight)
 FILES = {
     "MatMulNBits 4": (lambda: quantized(4, True, QuantFormat.QOperator), WIDE * HIDDEN // 2),
@@ -80,11 +95,19 @@ FILES = {
     "DequantizeLinear int4": (lambda: quantized(4, True, QuantFormat.QDQ), WIDE * HIDDEN // 2),
     "DequantizeLinear uint4 zero points": (lambda: quantized(4, False, QuantFormat.QDQ), WIDE * HIDDEN // 2),
     "DequantizeLinear int8": (whole_numbers, WIDE * HIDDEN),
+    "DequantizeLinear float8e4m3fn": (lambda: floats("float8_e4m3fn"), WIDE * HIDDEN),
+    "DequantizeLinear float8e4m3fnuz": (lambda: floats("float8_e4m3fnuz"), WIDE * HIDDEN),
+    "DequantizeLinear float8e5m2": (lambda: floats("float8_e5m2"), WIDE * HIDDEN),
+    "DequantizeLinear float8e5m2fnuz": (lambda: floats("float8_e5m2fnuz"), WIDE * HIDDEN),
+    "DequantizeLinear float4e2m1": (lambda: floats("float4_e2m1fn"), WIDE * HIDDEN // 2),
 }
 
 
 def unpack(model):
-    """The first weight as onnxruntime reads it: what the product makes of unit vectors."""
+    """The first weight as onnxruntime reads it: what the product makes of unit vectors. Of some floats it has no kernels."""
+    held = {tensor.name: tensor for tensor in model.graph.initializer}
+    if "fc.scale" in held and held["fc.weight"].data_type != TensorProto.INT8:
+        return numpy_helper.to_array(held["fc.weight"]).astype(numpy.float32) * numpy_helper.to_array(held["fc.scale"])
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -257,6 +280,27 @@ def judge_layer(binaries, make, adapted, folder):
     return f"a loss differs by {worst:.1e}: {losses} for {wanted}" if worst > 2e-5 else "" if wanted[-1] != wanted[0] else "nothing was trained"
 
 
+def judge_codes(binaries, kind, looked, folder):
+    """Every finite code of a narrow float, as the number that ml_dtypes makes of it: written out, or looked up by its position."""
+    codes = numpy.arange(16 if kind == "float4_e2m1fn" else 256, dtype=numpy.uint8).view(getattr(ml_dtypes, kind))
+    codes = codes[numpy.isfinite(codes.astype(numpy.float32))]
+    codes = numpy.tile(codes, 1024 // len(codes) + 1) if looked else codes
+    types = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", len(codes)]) for name in ("x", "logits")]
+    nodes = [helper.make_node("Cast", ["codes"], ["numbers"], to=TensorProto.FLOAT), helper.make_node("Mul", ["x", "numbers"], ["product"]),
+             helper.make_node("Add", ["product", "bias"], ["logits"])]  # fmt: skip
+    held = [numpy_helper.from_array(codes, "codes"), numpy_helper.from_array(numpy.zeros(len(codes), numpy.float32), "bias")]
+    graph = helper.make_graph(nodes, "codes", types[:1], types[1:], held)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12), folder / "model.onnx")
+    numpy.savez(folder / "data.npz", x=numpy.ones((2, len(codes)), numpy.float32), y=numpy.zeros((2, len(codes)), numpy.float32))
+    for command in (
+        ["lowtide", "compile", "model.onnx", "-o", "model.tide", "-q", "--batch=2", "--loss=mse(logits, y)", "--params=bias"],
+        ["lowtide-run", "model.tide", "--data=data.npz", "--entry=eval", "--predict=predicted.npz", "-q"],
+    ):
+        subprocess.run([binaries / command[0], *command[1:]], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True)
+    found, wanted = numpy.load(folder / "predicted.npz")["logits"][0], codes.astype(numpy.float32)
+    return "" if numpy.array_equal(found, wanted) else f"{found[found != wanted][:4]} for {wanted[found != wanted][:4]}"
+
+
 def main():
     binaries, full = pathlib.Path(sys.argv[1]).resolve(), "--full" in sys.argv
     torch.set_num_threads(1)
@@ -274,6 +318,9 @@ def main():
         add(f"{name}{' with a pair' if adapted else ''} on {target}", judge, name, target, adapted)
     for make, adapted in itertools.product((filtered, tied), (False, True)):
         add(f"{make.__name__}{' with a pair' if adapted else ''}", judge_layer, make, adapted)
+    kinds = "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn".split()
+    for kind, looked in itertools.product(kinds, (False, True)):
+        add(f"all codes of {kind}{', looked up' if looked else ''}", judge_codes, kind, looked)
     json.dump(rows, sys.stdout, indent=0)
 
 

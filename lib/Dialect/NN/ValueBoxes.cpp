@@ -31,8 +31,10 @@ ValueBox ValueBox::along(ArrayRef<int64_t> shape, int64_t dim, int64_t start, in
 /// A lookup of elements in a table of one dimension.
 static bool isTableLookup(Operation *op) {
   auto gather = dyn_cast<nn::GatherOp>(op);
-  return gather && shapeOf(gather.getX()).size() == 1 && gather.getX().getDefiningOp() &&
-         gather.getX().getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+  if (!gather || shapeOf(gather.getX()).size() != 1)
+    return false;
+  Operation *table = gather.getX().getDefiningOp();
+  return !table || table->hasTrait<OpTrait::ConstantLike>();
 }
 
 static bool isElementwise(Operation *op) {

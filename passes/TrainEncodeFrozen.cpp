@@ -48,10 +48,12 @@ static bool leadsToProduct(Operation *product) {
 }
 
 /// Why a matrix stays as it is; nothing: it does not.
-enum class Stays { No, IsRead, IsHead, IsSmall };
+enum class Stays { No, IsRead, IsHead, IsSmall, IsNarrow };
 
 static Stays judge(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
+  if (!type.getElementType().isF32())
+    return Stays::IsNarrow;
   const nn::WeightReads reads = nn::findWeightReads(argument);
   if (!reads.others.empty() || reads.products.empty() ||
       !llvm::all_of(reads.products, [](const nn::WeightRead &read) { return read.kind == nn::WeightKind::Matrix; }))
@@ -64,8 +66,8 @@ static Stays judge(BlockArgument argument) {
 static bool isFrozenMatrix(func::FuncOp step, BlockArgument argument) {
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   return isa_and_nonnull<train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())) && type &&
-         type.hasStaticShape() && type.getRank() == 2 && type.getElementType().isF32() && !argument.use_empty() &&
-         step.getArgAttr(argument.getArgNumber(), "onnx.initializer");
+         type.hasStaticShape() && type.getRank() == 2 && isa<FloatType>(type.getElementType()) &&
+         !argument.use_empty() && step.getArgAttr(argument.getArgNumber(), "onnx.initializer");
 }
 
 /// code · scale; codes: [blocks, 64].
@@ -151,6 +153,7 @@ private:
       error.attachNote() << "--lora='PATTERN:r=16' freezes a model and trains pairs, --frozen=PATTERN freezes weights";
     list(Stays::IsRead, "read by more than products");
     list(Stays::IsHead, "no product comes after it");
+    list(Stays::IsNarrow, "the file does not hold it in f32; export the module as module.float()");
     list(Stays::IsSmall,
          ("not in whole blocks of " + Twine(blockSize) + " numbers, at least " + Twine(smallestMatrix) + " of them")
              .str());

@@ -6,6 +6,7 @@
 #include "ModulePaths.h"
 #include "Prefixes.h"
 #include "Recoveries.h"
+#include "ShapeSources.h"
 #include "Unfold.h"
 
 #include "lowtide/OnnxModel/NodeOrder.h"
@@ -48,6 +49,7 @@ StringMap<std::string> lowtide::restoreNames(ModelProto &model) {
 
 UnfoldedTensors lowtide::recoverProgram(GraphProto &graph, TensorReader read, Report &report) {
   ModulePaths(graph).annotate(graph);
+  dropShapeSources(graph);
   restoreOperations(graph, report);
   UnfoldedTensors unfolded = [&] {
     WithoutScales without(graph, read);

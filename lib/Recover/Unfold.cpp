@@ -438,8 +438,9 @@ static const TensorRule tensorRules[] = {
      "the parameter up to a number that is added to all elements of a distribution, which changes no gradient, and "
      "weight decay alone; with a warning"},
     {ofTensor<unfoldGathered>,
-     "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens), also "
-     "under a mask (of a huge negative number, or of one number in some windows: a sum that is it bit by bit, with a "
+     "rows of a table gathered or repeated at constant positions (relative position biases, expanded tokens, a token "
+     "that is assigned at several places), also under a mask (of a huge negative number, or of one number in some "
+     "windows: a sum that is it bit by bit, with a "
      "warning); a token or table of one number everywhere: repeated for each sample (the first dimension of all "
      "inputs; a `…token` for each place, too), looked up at positions that are one number (`zeros`), or read as a "
      "table "

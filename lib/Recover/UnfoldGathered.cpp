@@ -359,6 +359,26 @@ static bool isScaledByAttention(const UnfoldingGraph &graph, StringRef tensor) {
   });
 }
 
+/// Whether nodes assign the tensor at places (`x[i] = token`), and nothing else reads it: the exporter repeats what is
+/// assigned, by operations that go by no name of the program.
+static bool isAssigned(const UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const std::string &tensor = evaluated.tensor->name();
+  if (operationName(tensor) != "val" || any_of(evaluated.foldedFrom, [&](const std::string &name) {
+        return name != evaluated.parameters.front()->target && operationName(name) != "val";
+      }))
+    return false;
+  bool isRead = false;
+  for (const NodeProto &node : graph.getGraph().node())
+    for (auto [number, input] : enumerate(node.input())) {
+      if (input != tensor)
+        continue;
+      if (node.op_type() != "ScatterND" || number != 2)
+        return false;
+      isRead = true;
+    }
+  return isRead;
+}
+
 /// Whether the program viewed the parameter in another shape, or turned its dimensions, and the rows have several:
 /// which shape it has, the file does not tell.
 static bool isOfUnknownShape(const Evaluated &evaluated, const Gathering &gathering) {
@@ -444,7 +464,10 @@ static bool unfoldSamples(UnfoldingGraph &graph, const Evaluated &evaluated, Str
 
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
-  if (evaluated.parameters.size() != 1 || !mayGather(evaluated) || isScaledByAttention(graph, tensor.name()))
+  if (evaluated.parameters.size() != 1)
+    return false;
+  const bool assigns = isAssigned(graph, evaluated);
+  if ((!mayGather(evaluated) && !assigns) || isScaledByAttention(graph, tensor.name()))
     return false;
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes || bytes->empty())
@@ -466,7 +489,7 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
     mask = std::move(*added);
   }
   const bool needsRule = isSum && !found->isMasked();
-  if (!movesElements(tensor.name()) && !found->isMasked() && !needsRule)
+  if (!movesElements(tensor.name()) && !found->isMasked() && !needsRule && !assigns)
     return false;
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)

@@ -95,7 +95,7 @@ CASES = [
     ("select-logarithm", "train plain", False, "holds"),
     ("select-assigned", "train dynamo", False, "holds"),
     ("select-overwritten", "train13-unfolded dynamo", False, "holds"),
-    ("select-written", "train13-unfolded", False, "holds"),
+    ("select-written", "train13-unfolded dynamo", False, "holds"),
     ("select-pooled", "train dynamo", False, "holds"),
     ("select-covariance", "dynamo", False, "holds"),
     ("select-joined", "dynamo", False, "holds"),

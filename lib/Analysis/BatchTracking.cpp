@@ -3,6 +3,8 @@
 // 1. One walk in the order of the text.
 // 2. A state that follows the parts starts each of them from what the one before left, so whatever is made of it
 //    belongs to the part, too: such states are marked, and the walk is taken again until no further one is found.
+// 3. Where a draw counts samples and what reads it has none, or has them elsewhere, the draw is made for the whole
+//    batch, and the walk is taken again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +20,17 @@ FailureOr<BatchTracking> BatchTracking::compute(func::FuncOp step) {
     return step.emitError("is not one block of instructions");
   BatchTracking tracking;
   while (true) {
-    if (failed(tracking.run(step)))
-      return failure();
     BatchTracking next;
+    const size_t draws = tracking.wholeDraws.size();
+    const LogicalResult walked = tracking.run(step);
+    next.wholeDraws = tracking.wholeDraws;
+    if (next.wholeDraws.size() > draws) {
+      next.updates = tracking.updates;
+      tracking = std::move(next);
+      continue;
+    }
+    if (failed(walked))
+      return failure();
     if (!tracking.findUpdates(step, next))
       return tracking;
     tracking = std::move(next);
@@ -80,6 +90,31 @@ LogicalResult BatchTracking::start(func::FuncOp step) {
   return success();
 }
 
+/// Whether `value` has rows that were drawn for each sample, and nothing of the batch's data.
+bool BatchTracking::isDrawn(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && getKind(value) == Kind::Rows && llvm::all_of(op->getOperands(), [&](Value operand) {
+           Kind kind = getKind(operand);
+           return kind == Kind::Outside || kind == Kind::FirstSample || isDrawn(operand);
+         });
+}
+
+/// Notes the draws that `op` reads; whether there are further ones.
+bool BatchTracking::findDraws(Operation *op) {
+  SmallVector<Value> worklist;
+  llvm::copy_if(op->getOperands(), std::back_inserter(worklist), [&](Value operand) { return isDrawn(operand); });
+  const size_t before = wholeDraws.size();
+  while (!worklist.empty()) {
+    Operation *maker = worklist.pop_back_val().getDefiningOp();
+    for (Value operand : maker->getOperands())
+      if (getKind(operand) == Kind::FirstSample)
+        wholeDraws.insert(maker);
+      else if (isDrawn(operand))
+        worklist.push_back(operand);
+  }
+  return wholeDraws.size() > before;
+}
+
 static uint64_t sumBytes(ValueRange values) {
   uint64_t bytes = 0;
   for (Value value : values)
@@ -88,6 +123,8 @@ static uint64_t sumBytes(ValueRange values) {
 }
 
 LogicalResult BatchTracking::visit(Operation *op) {
+  if (wholeDraws.contains(op))
+    return success();
   SmallVector<std::optional<BatchPosition>> positions;
   bool anyRows = false, anyStatistic = false, allSums = op->getNumOperands() > 0;
   for (Value operand : op->getOperands()) {
@@ -117,6 +154,8 @@ LogicalResult BatchTracking::visit(Operation *op) {
     answer = batch ? batch.splitBatch(split) : split.refuse("does not say what it does with samples");
   if (failed(answer) && mayAddTerms)
     return success();
+  if (failed(answer) && findDraws(op))
+    return failure();
   if (failed(answer)) {
     InFlightDiagnostic error = op->emitError("'")
                                << op->getName() << "' cannot be computed for a part of the batch: it " << split.reason;

@@ -56,6 +56,8 @@ private:
   mlir::LogicalResult start(mlir::func::FuncOp step);
   mlir::LogicalResult visit(mlir::Operation *op);
   bool findUpdates(mlir::func::FuncOp step, BatchTracking &next) const;
+  bool isDrawn(mlir::Value value) const;
+  bool findDraws(mlir::Operation *op);
 
   int64_t samples = 0;
   llvm::DenseMap<mlir::Value, State> states;
@@ -63,6 +65,8 @@ private:
   llvm::DenseSet<mlir::Operation *> linear;
   llvm::SmallVector<mlir::Operation *> statistics;
   llvm::DenseMap<mlir::Value, mlir::Value> updates;
+  /// Draws of the whole batch, of which parts are cut: they number samples where what reads them does not.
+  llvm::DenseSet<mlir::Operation *> wholeDraws;
 };
 
 } // namespace lowtide

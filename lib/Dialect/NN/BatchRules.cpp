@@ -352,7 +352,9 @@ static bool areNoticed(Value numbers, int64_t extent) {
 static std::optional<BatchPosition> numbersOfSamples(BatchSplit &split, unsigned indices, int64_t extent) {
   Value numbers = split.op->getOperand(indices);
   const auto &position = split.operands[indices];
-  if (!split.canRenumber || !areNoticed(numbers, extent) ||
+  DenseElementsAttr constant;
+  matchPattern(numbers, m_Constant(&constant));
+  if (!split.canRenumber || (!constant && !areNoticed(numbers, extent)) ||
       (position && (position->dim < 0 || position->named || position->selection)))
     return std::nullopt;
   auto numbersAt = [&](BatchPosition at) -> std::optional<BatchPosition> {
@@ -361,7 +363,7 @@ static std::optional<BatchPosition> numbersOfSamples(BatchSplit &split, unsigned
       return std::nullopt;
     at.renumbered = rows;
     at.rowBlocks = extent / (split.samples * rows);
-    return at;
+    return constant && !areOwnRows(constant, at, split.samples) ? std::nullopt : std::optional(at);
   };
   if (position)
     return numbersAt(*position);
@@ -406,7 +408,7 @@ static bool readsRows(BatchSplit &split, int64_t axis, Naming naming) {
 }
 
 /// Updates at rows that numbers name: the operands are the tensor that has these rows, if there is one, numbers,
-/// updates. Nothing if they are no numbers of rows.
+/// updates. Nothing if they are no numbers of rows of samples.
 static std::optional<LogicalResult> splitWrittenRows(BatchSplit &split, int64_t axis, Naming naming) {
   const unsigned updates = split.operands.size() - 1, indices = updates - 1;
   auto number = rowNumbers(split, indices, axis, typeOf(split.op->getResult(0)).getDimSize(axis), naming);
@@ -415,7 +417,9 @@ static std::optional<LogicalResult> splitWrittenRows(BatchSplit &split, int64_t 
   const BatchPosition rows = rowsOf(*number, axis), update = namedFrom(*number, axis, naming);
   if ((indices && split.operands[0] && !(*split.operands[0] == rows)) ||
       (split.operands[updates] && !(*split.operands[updates] == update)))
-    return split.refuse("writes to other rows than those that data select");
+    return number->renumbered
+               ? std::nullopt
+               : std::optional<LogicalResult>(split.refuse("writes to other rows than those that data select"));
   if (indices)
     split.required[0] = rows;
   split.required[indices] = number;

@@ -57,14 +57,19 @@ std::optional<int64_t> RowNumbers::common(ValueRange values, const BatchPosition
   return all;
 }
 
+/// Elements between one sample and the next.
+static int64_t distanceOf(ShapedType type, const BatchPosition &position) {
+  int64_t distance = position.inner;
+  for (int64_t extent : type.getShape().drop_front(position.dim + 1))
+    distance *= extent;
+  return distance;
+}
+
 /// Every element of a sample is k more than the one at its place in the sample before.
 std::optional<int64_t> RowNumbers::ofConstant(DenseElementsAttr elements, const BatchPosition &position) const {
   if (elements.isSplat() || samples < 2)
     return 0;
-  int64_t after = 1;
-  for (int64_t extent : elements.getType().getShape().drop_front(position.dim + 1))
-    after *= extent;
-  const int64_t distance = position.inner * after;
+  const int64_t distance = distanceOf(elements.getType(), position);
   SmallVector<int64_t> numbers;
   for (const llvm::APInt &element : elements.getValues<llvm::APInt>())
     numbers.push_back(element.getSExtValue());
@@ -150,4 +155,15 @@ std::optional<int64_t> RowNumbers::find(Value value, const BatchPosition &positi
 
 std::optional<int64_t> nn::getRowsOfSample(Value numbers, const BatchPosition &position, int64_t samples) {
   return RowNumbers(samples).get(numbers, position);
+}
+
+bool nn::areOwnRows(DenseElementsAttr numbers, const BatchPosition &position, int64_t samples) {
+  const int64_t distance = distanceOf(numbers.getType(), position), rows = samples * position.renumbered;
+  for (auto [i, element] : llvm::enumerate(numbers.getValues<llvm::APInt>())) {
+    const int64_t row = element.getSExtValue();
+    if (row < 0 || row >= rows * position.rowBlocks ||
+        row % rows / position.renumbered != int64_t(i) / distance % samples)
+      return false;
+  }
+  return true;
 }

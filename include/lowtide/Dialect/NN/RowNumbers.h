@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lowtide/Interfaces/BatchSplit.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 namespace lowtide::nn {
 
@@ -15,5 +16,9 @@ namespace lowtide::nn {
 /// count samples, of which there are `samples`, at `position`. 0 where nothing counts samples; nothing where the
 /// number of a sample enters in another way.
 std::optional<int64_t> getRowsOfSample(mlir::Value numbers, const BatchPosition &position, int64_t samples);
+
+/// Whether constant `numbers` of rows, of which each sample has `position.renumbered` in each of `position.rowBlocks`
+/// blocks of all samples, are those of the sample that each of them is counted for.
+bool areOwnRows(mlir::DenseElementsAttr numbers, const BatchPosition &position, int64_t samples);
 
 } // namespace lowtide::nn

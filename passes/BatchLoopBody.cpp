@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BatchLoopBody.h"
+#include "lowtide/Dialect/NN/BatchPart.h"
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/IR/Matchers.h"
 
@@ -311,8 +311,7 @@ LogicalResult BatchLoopBody::compute(Operation *op) {
       part.setType(partOf(result.getType(), state.position));
     own[result] = part;
   }
-  if (auto scan = dyn_cast<nn::ScanOp>(clone))
-    scan.takeSamples(tracking.getRequired(op), tracking.getSamples(), parts);
+  nn::takePart(clone, tracking.getRequired(op), tracking.getSamples(), parts);
   inner.insert(clone);
   return success();
 }

@@ -122,7 +122,7 @@ class Layering(unittest.TestCase):
         "lib/Codegen/RegionEvaluator.cpp": ("ReshapeOp", "position arithmetic that is cheaper than what their records say"),
         "lib/Export/CastPairs.cpp": ("CastOp", "casts are what it puts around others"),
         "passes/AutocastScans.cpp": ("ScanOp", "the loops whose rows it keeps in 16 bits"),
-        "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp ScanOp", "ops that hold shapes or positions of the whole batch"),
+        "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp", "ops that hold shapes or positions of the whole batch"),
         "lib/Fusion/CheapProducers.cpp": ("GatherElementsOp GatherOp ReshapeOp", "rows of a parameter, what picks few elements, and views that widening is moved across"),
         "lib/Fusion/FusionGroups.cpp": ("BroadcastOp GatherOp TransposeOp", "what memory traffic of a fused kernel depends on"),
         "lib/Fusion/ScatterChains.cpp": ("AddOp ScatterAddOp ScatterElementsAddOp", "sums, and their terms that can add to another one"),

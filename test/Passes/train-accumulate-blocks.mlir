@@ -1,5 +1,93 @@
 // RUN: lowtide-opt %s --train-accumulate=micro-batches=2 --canonicalize --cse --verify-step --split-input-file --verify-diagnostics | FileCheck %s
 
+// Two views of a batch go through a model as one, and come apart: a part has both views of its samples.
+// CHECK-LABEL: func.func @views
+// CHECK: train.accumulate 2 slices(%[[X:[a-z0-9]+]] = %arg0)
+// CHECK: %[[BOTH:.*]] = nn.concat %[[X]], %{{.*}} dim = 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+// CHECK: nn.slice %{{.*}} starts = [2, 0] strides = [1, 1] : tensor<4x3xf32> -> tensor<2x3xf32>
+// CHECK: nn.pad %{{.*}} low = [2, 0] high = [4, 0] interior = [0, 0] : tensor<2x3xf32> -> tensor<8x3xf32>
+// expected-remark @+1 {{2 parts of 2 samples}}
+func.func @views(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<16x3xf32> {train.binding = #train.output<"padded">}) {
+  %other = nn.neg %x : tensor<4x3xf32>
+  %both = nn.concat %x, %other dim = 0 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+  %h = nn.exp %both : tensor<8x3xf32>
+  %second = nn.slice %h starts = [4, 0] strides = [1, 1] : tensor<8x3xf32> -> tensor<4x3xf32>
+  %loss = nn.reduce_sum %second dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %padded = nn.pad %second low = [4, 0] high = [8, 0] interior = [0, 0] : tensor<4x3xf32> -> tensor<16x3xf32>
+  return %loss, %padded : tensor<f32>, tensor<16x3xf32>
+}
+
+// -----
+
+// A token in front of all samples is no block of them.
+func.func @token(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">}, %w: tensor<1x3xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  // expected-error @below {{'nn.concat' cannot be computed for a part of the batch: it looks at all samples together}}
+  // expected-note @below {{compile it with a smaller batch instead of --micro-batches}}
+  %both = nn.concat %w, %x dim = 0 : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<5x3xf32>
+  %loss = nn.reduce_sum %both dims = [0, 1] : tensor<5x3xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// The first half of the samples is no block of all of them.
+func.func @half(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  // expected-error @below {{'nn.slice' cannot be computed for a part of the batch: it looks at all samples together}}
+  // expected-note @below {{compile it with a smaller batch instead of --micro-batches}}
+  %first = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<4x3xf32> -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %first dims = [0, 1] : tensor<2x3xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Each sample has a filter: the groups of a part are those of its samples.
+// CHECK-LABEL: func.func @filters
+// CHECK: nn.conv %{{.*}}, %{{.*}} strides = [1] pads = [0], [0] dilations = [1] groups = 4 : (tensor<1x4x3xf32>, tensor<4x1x2xf32>) -> tensor<1x4x2xf32>
+// expected-remark @+1 {{2 parts of 2 samples}}
+func.func @filters(%x: tensor<4x2x3xf32> {train.binding = #train.batch<"x">}, %k: tensor<4x2x1x2xf32> {train.binding = #train.batch<"k">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %z = nn.reshape %x : tensor<4x2x3xf32> -> tensor<1x8x3xf32>
+  %f = nn.reshape %k : tensor<4x2x1x2xf32> -> tensor<8x1x2xf32>
+  %y = nn.conv %z, %f strides = [1] pads = [0], [0] dilations = [1] groups = 8 : (tensor<1x8x3xf32>, tensor<8x1x2xf32>) -> tensor<1x8x2xf32>
+  %loss = nn.reduce_sum %y dims = [0, 1, 2] : tensor<1x8x2xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Groups with channels of several samples.
+func.func @mixed_groups(%x: tensor<4x2x3xf32> {train.binding = #train.batch<"x">}, %f: tensor<8x4x2xf32> {train.binding = #train.param<"f">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %z = nn.reshape %x : tensor<4x2x3xf32> -> tensor<1x8x3xf32>
+  // expected-error @below {{'nn.conv' cannot be computed for a part of the batch: it looks at all samples together}}
+  // expected-note @below {{compile it with a smaller batch instead of --micro-batches}}
+  %y = nn.conv %z, %f strides = [1] pads = [0], [0] dilations = [1] groups = 2 : (tensor<1x8x3xf32>, tensor<8x4x2xf32>) -> tensor<1x8x2xf32>
+  %loss = nn.reduce_sum %y dims = [0, 1, 2] : tensor<1x8x2xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Statistics of each sample's channels are those of the whole batch: no warning.
+// CHECK-LABEL: func.func @channels
+// CHECK: nn.batch_norm %{{.*}} : (tensor<1x4x3xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x3xf32>, tensor<4xf32>, tensor<4xf32>)
+// expected-remark @+1 {{2 parts of 2 samples}}
+func.func @channels(%x: tensor<4x2x3xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %z = nn.reshape %x : tensor<4x2x3xf32> -> tensor<1x8x3xf32>
+  %ones = nn.constant dense<1.0> : tensor<8xf32>
+  %y, %mean, %variance = nn.batch_norm %z, %ones, %ones epsilon = 1.0e-05 : (tensor<1x8x3xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<1x8x3xf32>, tensor<8xf32>, tensor<8xf32>)
+  %yy = nn.mul %y, %y : tensor<1x8x3xf32>
+  %loss = nn.reduce_sum %yy dims = [0, 1, 2] : tensor<1x8x3xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // Steps come before samples, and the draw has taken the steps for them: it is made once, and the part's columns are cut.
 // CHECK-LABEL: func.func @steps_drawn
 // CHECK: %[[DRAW:.*]] = nn.random_uniform {{.*}} -> tensor<4x2x4x3xf32>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowtide/Dialect/NN/BatchRules.h"
+#include "BatchLabels.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/RowNumbers.h"
 #include "lowtide/Dialect/NN/Scatter.h"
@@ -15,26 +15,7 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::nn;
 
-namespace {
-
-/// Label of a dimension that is looked at as a whole.
-constexpr int64_t closed = -1;
-
-using Labels = SmallVector<int64_t>;
-
-struct LabelTable {
-  SmallVector<Labels> operands, results;
-  Labels summed;
-};
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-Labels identity(Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank())); }
-
-Labels allClosed(Value value) { return Labels(typeOf(value).getRank(), closed); }
-
-/// Every operand and result by position.
-LabelTable identities(Operation *op) {
+LabelTable nn::identities(Operation *op) {
   LabelTable table;
   for (Value operand : op->getOperands())
     table.operands.push_back(identity(operand));
@@ -43,7 +24,9 @@ LabelTable identities(Operation *op) {
   return table;
 }
 
-LabelTable closedTable(Operation *op) {
+static Labels allClosed(Value value) { return Labels(typeOf(value).getRank(), closed); }
+
+static LabelTable closedTable(Operation *op) {
   LabelTable table;
   for (Value operand : op->getOperands())
     table.operands.push_back(allClosed(operand));
@@ -52,23 +35,16 @@ LabelTable closedTable(Operation *op) {
   return table;
 }
 
-/// What becomes of elements that are numbers of rows.
-enum class Names : uint8_t {
-  Refused, ///< the op computes with them
-  Kept,    ///< they are elements of the results
-  Dropped, ///< results are the same, whichever row is counted as the first
-};
-
 /// The dimension of `value` with that label at which `position` fits; nothing if it has none.
-std::optional<BatchPosition> find(Value value, ArrayRef<int64_t> labels, int64_t label, const BatchPosition &position,
-                                  int64_t samples) {
+static std::optional<BatchPosition> find(Value value, ArrayRef<int64_t> labels, int64_t label,
+                                         const BatchPosition &position, int64_t samples) {
   for (auto [dim, own] : llvm::enumerate(labels))
     if (own == label && typeOf(value).getDimSize(dim) == position.outer * samples * position.inner)
       return position.at(int64_t(dim));
   return std::nullopt;
 }
 
-LogicalResult follow(const LabelTable &table, BatchSplit &split, Names names = Names::Refused) {
+LogicalResult nn::follow(const LabelTable &table, BatchSplit &split, Names names) {
   std::optional<BatchPosition> first;
   int64_t label = closed;
   for (auto [i, position] : llvm::enumerate(split.operands)) {
@@ -106,13 +82,6 @@ LogicalResult follow(const LabelTable &table, BatchSplit &split, Names names = N
   }
   return success();
 }
-
-int64_t integerAttr(Operation *op, StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); }
-ArrayRef<int64_t> arrayAttr(Operation *op, StringRef name) {
-  return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
-}
-
-} // namespace
 
 LogicalResult nn::splitUnknown(Operation *, BatchSplit &split) {
   return split.refuse("does not say what it does with samples");
@@ -175,125 +144,6 @@ LogicalResult nn::splitCast(Operation *op, BatchSplit &split) {
     return split.answerSums();
   const bool hasNumbers = isa<IntegerType>(to) && to.getIntOrFloatBitWidth() >= 32;
   return follow(identities(op), split, hasNumbers ? Names::Kept : Names::Refused);
-}
-
-//===-- movement ----------------------------------------------------------===//
-
-LogicalResult nn::splitBroadcast(Operation *op, BatchSplit &split) {
-  LabelTable table = identities(op);
-  table.operands[0] = llvm::to_vector(arrayAttr(op, "dims"));
-  return follow(table, split, Names::Kept);
-}
-
-std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPosition position, RankedTensorType to,
-                                                 int64_t samples) {
-  // Elements between one sample and the next.
-  int64_t distance = position.inner;
-  for (int64_t dim : from.getShape().drop_front(position.dim + 1))
-    distance *= dim;
-  int64_t after = 1;
-  for (int64_t dim = to.getRank(); dim-- > 0; after *= to.getDimSize(dim)) {
-    int64_t extent = to.getDimSize(dim), inner = after ? distance / after : 0;
-    if (inner && distance % after == 0 && extent % (samples * inner) == 0 && extent) {
-      position.dim = dim;
-      position.outer = extent / (samples * inner);
-      position.inner = inner;
-      return position;
-    }
-  }
-  return std::nullopt;
-}
-
-LogicalResult nn::splitReshape(Operation *op, BatchSplit &split) {
-  if (split.allSums)
-    return split.answerSums();
-  std::optional<BatchPosition> from = split.operands[0];
-  if (!from)
-    return success();
-  auto to = reshapePosition(typeOf(op->getOperand(0)), *from, typeOf(op->getResult(0)), split.samples);
-  if (!to)
-    return split.refuse("divides the samples among several dimensions");
-  split.required[0] = from;
-  split.results[0] = {BatchSplit::Kind::Rows, *to};
-  return success();
-}
-
-LogicalResult nn::splitTranspose(Operation *op, BatchSplit &split) {
-  if (split.allSums)
-    return split.answerSums();
-  LabelTable table = identities(op);
-  table.results[0] = llvm::to_vector(arrayAttr(op, "permutation"));
-  return follow(table, split, Names::Kept);
-}
-
-/// Taking every `stride`th element of dimension `dim`, as many of each sample, from one that is a sample's first.
-static bool takesOfEach(const BatchPosition &position, int64_t samples, int64_t start, int64_t stride, int64_t taken) {
-  return stride > 1 && position.inner % stride == 0 && start < stride &&
-         taken == position.outer * samples * position.inner / stride;
-}
-
-LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
-  if (split.allSums)
-    return split.answerSums();
-  LabelTable table = identities(op);
-  RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
-  const auto &from = split.operands[0];
-  if (from && from->dim >= 0 && !from->named && !from->selection) {
-    const int64_t dim = from->dim, stride = arrayAttr(op, "strides")[dim];
-    if (takesOfEach(*from, split.samples, arrayAttr(op, "starts")[dim], stride, y.getDimSize(dim))) {
-      BatchPosition to = *from;
-      to.inner /= stride;
-      split.required[0] = from;
-      split.results[0] = {BatchSplit::Kind::Rows, to};
-      return success();
-    }
-  }
-  for (int64_t dim = 0; dim < x.getRank(); ++dim)
-    if (x.getDimSize(dim) != y.getDimSize(dim) || arrayAttr(op, "starts")[dim])
-      table.operands[0][dim] = closed;
-  return follow(table, split, Names::Kept);
-}
-
-LogicalResult nn::splitPad(Operation *op, BatchSplit &split) {
-  auto pad = cast<PadOp>(op);
-  if (split.allSums && pad.getValue().isZero())
-    return split.answerSums();
-  LabelTable table = identities(op);
-  RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
-  if (const auto &from = split.operands[0]; from && from->dim >= 0 && !from->named && !from->selection) {
-    BatchPosition to = *from;
-    const int64_t dim = from->dim, stride = pad.getInterior()[dim] + 1;
-    to.inner *= stride;
-    // The other way round: between elements of a sample and around them.
-    if (y.getDimSize(dim) == stride * x.getDimSize(dim) &&
-        takesOfEach(to, split.samples, pad.getLow()[dim], stride, x.getDimSize(dim))) {
-      split.required[0] = from;
-      split.results[0] = {BatchSplit::Kind::Rows, to};
-      return success();
-    }
-  }
-  for (int64_t dim = 0; dim < x.getRank(); ++dim)
-    if (x.getDimSize(dim) != y.getDimSize(dim))
-      table.operands[0][dim] = closed;
-  return follow(table, split);
-}
-
-LogicalResult nn::splitReverse(Operation *op, BatchSplit &split) {
-  if (split.allSums)
-    return split.answerSums();
-  LabelTable table = identities(op);
-  for (int64_t dim : arrayAttr(op, "dims"))
-    table.operands[0][dim] = closed;
-  return follow(table, split);
-}
-
-LogicalResult nn::splitConcat(Operation *op, BatchSplit &split) {
-  if (split.allSums)
-    return split.answerSums();
-  LabelTable table = identities(op);
-  for (Labels &labels : table.operands)
-    labels[integerAttr(op, "dim")] = closed;
-  return follow(table, split);
 }
 
 //===-- indexing ----------------------------------------------------------===//
@@ -534,36 +384,41 @@ LogicalResult nn::splitNormalization(Operation *op, BatchSplit &split) {
   return follow(table, split);
 }
 
-/// Samples stand in dimension 0 of the first `rowOperands` operands.
-static LogicalResult splitStatistics(Operation *op, BatchSplit &split, unsigned rowOperands, BatchSplit::Kind others) {
+/// Samples stand in dimension 0 of the first `rowOperands` operands, or in the dimension of the channels, of which each
+/// has its own statistics: all other operands and results have one value for each channel.
+static LogicalResult splitStatistics(Operation *op, BatchSplit &split, unsigned firstRows, unsigned rowOperands,
+                                     BatchSplit::Kind others) {
+  constexpr int64_t channel = 1;
   LabelTable table = closedTable(op);
-  for (unsigned i = 0; i < rowOperands; ++i)
-    table.operands[i][0] = 0;
-  table.results[0][0] = 0;
+  for (auto [i, labels] : llvm::enumerate(table.operands)) {
+    labels[0] = channel;
+    if (i >= firstRows && i < firstRows + rowOperands)
+      labels[0] = 0, labels[1] = channel;
+  }
+  for (auto [labels, result] : llvm::zip_equal(table.results, op->getResults())) {
+    labels[0] = channel;
+    if (typeOf(result).getRank() > 1)
+      labels[0] = 0, labels[1] = channel;
+  }
   table.summed = {0};
   if (failed(follow(table, split)))
     return failure();
-  for (BatchSplit::Result &result : llvm::drop_begin(split.results))
-    result.kind = others;
+  for (BatchSplit::Result &result : split.results)
+    if (result.kind == BatchSplit::Kind::Sum)
+      result.kind = others;
   return success();
 }
 
 LogicalResult nn::splitBatchNorm(Operation *op, BatchSplit &split) {
-  return splitStatistics(op, split, 1, BatchSplit::Kind::Statistic);
+  return splitStatistics(op, split, 0, 1, BatchSplit::Kind::Statistic);
 }
 
 LogicalResult nn::splitBatchNormGrad(Operation *op, BatchSplit &split) {
-  return splitStatistics(op, split, 2, BatchSplit::Kind::Sum);
+  return splitStatistics(op, split, 0, 2, BatchSplit::Kind::Sum);
 }
 
 LogicalResult nn::splitUnbiasedVariance(Operation *op, BatchSplit &split) {
-  LabelTable table = closedTable(op);
-  table.operands[1][0] = 0;
-  table.summed = {0};
-  if (failed(follow(table, split)))
-    return failure();
-  split.results[0].kind = BatchSplit::Kind::Statistic;
-  return success();
+  return splitStatistics(op, split, 1, 1, BatchSplit::Kind::Statistic);
 }
 
 //===-- losses, attention, products ---------------------------------------===//
@@ -617,13 +472,52 @@ LogicalResult nn::splitDot(Operation *op, BatchSplit &split) {
   return follow(table, split);
 }
 
+/// Filters of each sample: groups of channels are those of one sample after another, and so are rows of the filter.
+static std::optional<LogicalResult> splitGroups(Operation *op, BatchSplit &split, unsigned filter) {
+  auto counts = [&](Value value, unsigned at, const std::optional<BatchPosition> &position) {
+    const int64_t channels = op->hasAttr("channels_last") ? typeOf(value).getRank() - 1 : 1;
+    return position && position->dim == (at == filter ? 0 : channels);
+  };
+  bool any = false;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    any |= counts(operand, unsigned(i), split.operands[i]);
+  if (!any || !mayTakeAttributes(split) || integerAttr(op, "groups") % split.samples)
+    return std::nullopt;
+  LabelTable table = closedTable(op);
+  auto label = [&](Labels &labels, unsigned at) {
+    (at == filter ? labels.front() : op->hasAttr("channels_last") ? labels.back() : labels[1]) = 0;
+  };
+  for (auto [i, labels] : llvm::enumerate(table.operands))
+    label(labels, unsigned(i));
+  label(table.results[0], op->getNumOperands());
+  for (auto [i, position] : llvm::enumerate(split.operands)) {
+    if (!position)
+      continue;
+    if (!counts(op->getOperand(i), unsigned(i), position) || position->outer != 1)
+      return split.refuse("combines each sample with every other");
+  }
+  // So many channels each as a tensor has.
+  auto own = [&](Value value, const Labels &labels) {
+    const int64_t dim = llvm::find(labels, 0) - labels.begin();
+    return BatchPosition{dim, 1, typeOf(value).getDimSize(dim) / split.samples};
+  };
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    split.required[i] = own(operand, table.operands[i]);
+  split.results[0] = {BatchSplit::Kind::Rows, own(op->getResult(0), table.results[0])};
+  return success();
+}
+
 LogicalResult nn::splitConvolution(Operation *op, BatchSplit &split) {
+  if (auto grouped = splitGroups(op, split, 1))
+    return *grouped;
   LabelTable table = closedTable(op);
   table.operands[0][0] = table.results[0][0] = 0;
   return follow(table, split);
 }
 
 LogicalResult nn::splitFilterGrad(Operation *op, BatchSplit &split) {
+  if (auto grouped = splitGroups(op, split, 2))
+    return *grouped;
   LabelTable table = closedTable(op);
   table.operands[0][0] = table.operands[1][0] = 0;
   table.summed = {0};

@@ -140,8 +140,10 @@ LogicalResult BatchTracking::visit(Operation *op) {
   if (!anyRows && !anyStatistic && !mayAddTerms)
     return success();
 
+  // What is no op of a model (it limits or applies gradients) takes rows of all samples, too: of a parameter that has a
+  // row for each.
   auto batch = dyn_cast<BatchInterface>(op);
-  if (!batch && mayAddTerms)
+  if (!batch && (mayAddTerms || (!anyStatistic && !op->getNumRegions())))
     return success();
   BatchSplit split(op, samples, positions, mayAddTerms);
   split.canRenumber = true;

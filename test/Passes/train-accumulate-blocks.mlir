@@ -145,3 +145,23 @@ func.func @windows(%x: tensor<4x4x2xf32> {train.binding = #train.batch<"x">})
   %y = nn.scatter_add[%places] %x axis = 1 : (tensor<4x2xi64>, tensor<4x4x2xf32>) -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// -----
+
+// A state for each sample is a parameter whose gradient has a row for each: limits and updates come after the loop.
+// CHECK-LABEL: func.func @state_of_each_sample
+// CHECK: %[[LOOP:.*]]:2 = train.accumulate 2 {{.*}} -> (tensor<f32>, tensor<4x3xf32>) {
+// CHECK: %[[LIMITED:.*]] = train.clip_value %[[LOOP]]#1
+// CHECK: train.sgd %arg1 gradient %[[LIMITED]]
+// expected-remark @+1 {{2 parts of 2 samples}}
+func.func @state_of_each_sample(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">}, %h: tensor<4x3xf32> {train.binding = #train.param<"h">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x3xf32> {train.binding = #train.param<"h">}) {
+  %lr = nn.constant dense<1.0> : tensor<f32>
+  %step = nn.constant dense<0> : tensor<i64>
+  %product = nn.mul %x, %h : tensor<4x3xf32>
+  %slope = nn.exp %product : tensor<4x3xf32>
+  %loss = nn.reduce_sum %product dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %limited = train.clip_value %slope {limit = 1.0 : f64} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %n = train.sgd %h gradient %limited lr %lr step %step {lr_scale = 1.0, weight_decay = 0.0} : tensor<4x3xf32>, tensor<f32>, tensor<i64>
+  return %loss, %n : tensor<f32>, tensor<4x3xf32>
+}

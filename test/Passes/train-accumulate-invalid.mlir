@@ -37,17 +37,6 @@ func.func @train(%x: tensor<4xf32> {train.binding = #train.batch<"x">}, %y: tens
 
 // -----
 
-// What limits gradients is outside of the loop over parts: it has no rule for samples.
-func.func @train(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">})
-    -> (tensor<4x3xf32> {train.binding = #train.output<"limited">}) {
-  // expected-error @below {{'train.clip_value' cannot be computed for a part of the batch: it does not say what it does with samples}}
-  // expected-note @below {{compile it with a smaller batch instead of --micro-batches}}
-  %limited = train.clip_value %x {limit = 1.0 : f64} : (tensor<4x3xf32>) -> tensor<4x3xf32>
-  return %limited : tensor<4x3xf32>
-}
-
-// -----
-
 // A size of one is not taken for the batch.
 // expected-error @below {{@train: a batch of 1 samples does not fall into 2 equal parts}}
 // expected-note @below {{--micro-batches=1 would divide it}}

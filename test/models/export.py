@@ -122,7 +122,7 @@ def moe_tiny(folder):
 
 
 def graph_tiny(folder):
-    spec = dict(batch=8, steps=12, optimizer="sgd", options=dict(lr=0.1, momentum=0.9), mixes_samples=True, sums_stay_wide=True)
+    spec = dict(batch=8, steps=12, optimizer="sgd", options=dict(lr=0.1, momentum=0.9), sums_stay_wide=True)
     record(folder, settled(d.Graph()), drawn(48, x=(6, 5), edges=(6, (2, 14)), y=(3, ())), spec, [dict(DYNAMO, file="model.onnx")])
 
 

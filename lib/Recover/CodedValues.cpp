@@ -10,6 +10,7 @@
 
 #include <bitset>
 #include <cmath>
+#include <cstring>
 
 using namespace llvm;
 using namespace lowtide;
@@ -53,15 +54,54 @@ static bool isCoded(ArrayRef<float> line, Sizes &sizes) {
   return false;
 }
 
-/// Whether blocks of `size` numbers along the lines hold codes.
-static bool areCoded(ArrayRef<float> lines, int64_t length, int64_t size) {
-  Sizes sizes;
+/// Whether blocks of `size` numbers along the lines hold codes; `sizes` gets their sizes.
+static bool areCoded(ArrayRef<float> lines, int64_t length, int64_t size, Sizes &sizes) {
   for (; !lines.empty(); lines = lines.drop_front(size_t(length)))
     for (int64_t at = 0; at < length; at += size)
       if (!isCoded(lines.slice(size_t(at), size_t(std::min(size, length - at))), sizes))
         return false;
-  sizes.reset(0);
-  return sizes.count() >= 5;
+  return true;
+}
+
+/// Sizes of blocks along a line, the whole line first.
+static SmallVector<int64_t> listBlocks(int64_t length) {
+  SmallVector<int64_t> blocks = {length};
+  for (int64_t size : {256, 128, 64, 32, 16})
+    if (size < length)
+      blocks.push_back(size);
+  return blocks;
+}
+
+/// Whether the lines hold codes in blocks of one size.
+static bool hasCodes(ArrayRef<float> lines, int64_t length) {
+  return llvm::any_of(listBlocks(length), [&](int64_t size) {
+    Sizes sizes;
+    const bool isGrid = areCoded(lines, length, size, sizes);
+    sizes.reset(0);
+    return isGrid && sizes.count() >= 5;
+  });
+}
+
+/// The same of one line, which may have codes of fewer sizes: nearly all tensors end there.
+static bool mayHaveCodes(ArrayRef<float> line) {
+  const int64_t length = int64_t(line.size());
+  Sizes sizes;
+  return length >= shortestLine &&
+         llvm::any_of(listBlocks(length), [&](int64_t size) { return areCoded(line, length, size, sizes); });
+}
+
+static float numberAt(StringRef bytes, size_t at) {
+  float number;
+  std::memcpy(&number, bytes.data() + at * sizeof(float), sizeof(float));
+  return number;
+}
+
+/// `length` numbers from the first on, each `step` after the one before.
+static std::vector<float> takeLine(StringRef bytes, int64_t length, int64_t step) {
+  std::vector<float> line;
+  for (int64_t i = 0; i != length; ++i)
+    line.push_back(numberAt(bytes, size_t(i * step)));
+  return line;
 }
 
 /// The numbers with the first dimension last.
@@ -76,30 +116,33 @@ static std::vector<float> turn(ArrayRef<float> values, int64_t rows) {
 bool lowtide::holdsScaledCodes(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || tensor.dims_size() < 2 || tensor.dims(0) < 1)
     return false;
-  std::vector<float> values = asFloats(bytes);
-  if (int64_t(values.size()) < 4 * shortestLine || int64_t(values.size()) > largestTensor)
+  const int64_t numbers = int64_t(bytes.size() / sizeof(float)), rows = tensor.dims(0), length = numbers / rows;
+  if (numbers < 4 * shortestLine || numbers > largestTensor || numbers % rows)
     return false;
-  auto hasLines = [&](ArrayRef<float> lines, int64_t length) {
-    SmallVector<int64_t> sizes = {length};
-    for (int64_t size : {256, 128, 64, 32, 16})
-      if (size < length)
-        sizes.push_back(size);
-    return length >= shortestLine && llvm::any_of(sizes, [&](int64_t size) { return areCoded(lines, length, size); });
-  };
-  const int64_t rows = tensor.dims(0), length = int64_t(values.size()) / rows;
-  return hasLines(values, length) || (tensor.dims_size() == 2 && hasLines(turn(values, rows), rows));
+  return (mayHaveCodes(takeLine(bytes, length, 1)) && hasCodes(asFloats(bytes), length)) ||
+         (tensor.dims_size() == 2 && mayHaveCodes(takeLine(bytes, rows, length)) &&
+          hasCodes(turn(asFloats(bytes), rows), rows));
+}
+
+bool lowtide::mayHoldCodes(const TensorProto &tensor) {
+  const StringRef bytes = tensor.raw_data();
+  for (size_t i = 0, e = std::min<size_t>(bytes.size() / sizeof(float), size_t(shortestLine)); i != e; ++i)
+    if (const float number = numberAt(bytes, i); number != std::round(number))
+      return false;
+  return tensor.data_type() == TensorProto::FLOAT && tensor.dims_size() >= 2;
 }
 
 bool lowtide::holdsCodes(const TensorProto &tensor, const std::string &bytes) {
   if (tensor.data_type() != TensorProto::FLOAT || tensor.dims_size() < 2)
     return false;
-  std::vector<float> values = asFloats(bytes);
+  const size_t numbers = bytes.size() / sizeof(float);
   Sizes sizes;
-  for (float x : values) {
+  for (size_t i = 0; i != numbers; ++i) {
+    const float x = numberAt(bytes, i);
     if (!(std::abs(x) <= float(largestCode)) || x != std::round(x))
       return false;
     sizes.set(size_t(std::abs(x)));
   }
   sizes.reset(0);
-  return int64_t(values.size()) >= 4 * shortestLine && sizes.count() >= 5;
+  return int64_t(numbers) >= 4 * shortestLine && sizes.count() >= 5;
 }

@@ -13,6 +13,9 @@ namespace lowtide {
 /// dimensions, each line, or each block of one, holds whole multiples of one number. Codes of five sizes at least.
 bool holdsScaledCodes(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether the tensor may hold such codes as they are, by its first numbers, if they are in the file.
+bool mayHoldCodes(const ::onnx::TensorProto &tensor);
+
 /// Whether it holds such codes as they are: whole numbers.
 bool holdsCodes(const ::onnx::TensorProto &tensor, const std::string &bytes);
 

@@ -102,7 +102,7 @@ Decoding::Decoding(const GraphProto &graph, TensorReader read) {
     bool isCode = tensor.data_type() == TensorProto::INT8 || tensor.data_type() == TensorProto::UINT8;
     // The exporter may have evaluated the conversion, and nothing else.
     const bool isNumber = isFloatType(tensor.data_type());
-    if (isNumber && tensor.dims_size() == 2 && isInventedName(tensor.name()))
+    if (isNumber && tensor.dims_size() == 2 && isInventedName(tensor.name()) && mayHoldCodes(tensor))
       isCode = holdsCodes(tensor, read(tensor).value_or(""));
     if (isCode && elements > 1)
       values[tensor.name()] = {{}, elements, isNumber, {}};

@@ -487,3 +487,32 @@ TEST(Repeated, WhatIsEvaluatedOfADetachedParameterIsDetached) {
   // An operation of two values may read the parameter as well.
   EXPECT_EQ(countDetached("t", "['detach', 'div', 'w']", "%t").first, 0);
 }
+
+/// `x[i] = token` of two places, whose values are `val_5`, made of `sources`; then `last`.
+static Classified assignToken(const std::string &sources, const std::string &last = "y = Neg(z)") {
+  ::onnx::ModelProto model =
+      parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[4,3] x, int64[2,1] i) => (float[4,3] y) "
+                 "<float[2,3] val_5 = {1, 2, 4, 1, 2, 4}> "
+                 "{ tanh = Tanh(x) z = ScatterND(tanh, i, val_5) " +
+                 last + " }");
+  setSignature(model, {"token"});
+  setFoldedFrom(model, "val_5", sources);
+  for (int node = 0; node != model.graph().node_size(); ++node)
+    setOrigin(model, node, "");
+  return classify(model);
+}
+
+TEST(Repeated, ATokenThatIsAssignedIsOneRow) {
+  // Of what a node computes the exporter knows the shape alone.
+  Classified result = assignToken("['token', 'tanh', 'val_4']");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::ElementsAre("token"));
+  EXPECT_THAT(result.values["token"], testing::ElementsAre(1, 2, 4));
+  EXPECT_EQ(result.find("val_5"), nullptr);
+}
+
+TEST(Repeated, WhatIsComputedOfATokenIsNot) {
+  // A function of the token, and values that something else reads as well.
+  for (const Classified &result : {assignToken("['token', 'cumsum', 'val_4']"),
+                                   assignToken("['token', 'tanh', 'val_4']", "w = ReduceSum(val_5) y = Mul(z, w)")})
+    EXPECT_EQ(result.values.count("token"), 0u) << result.messages;
+}

@@ -11,6 +11,7 @@
 #include "lowtide/Analysis/BatchTracking.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Interfaces/BindingInterface.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -90,27 +91,21 @@ LogicalResult BatchTracking::start(func::FuncOp step) {
   return success();
 }
 
-/// Whether `value` has rows that were drawn for each sample, and nothing of the batch's data.
-bool BatchTracking::isDrawn(Value value) const {
-  Operation *op = value.getDefiningOp();
-  return op && getKind(value) == Kind::Rows && llvm::all_of(op->getOperands(), [&](Value operand) {
-           Kind kind = getKind(operand);
-           return kind == Kind::Outside || kind == Kind::FirstSample || isDrawn(operand);
-         });
-}
-
 /// Notes the draws that `op` reads; whether there are further ones.
 bool BatchTracking::findDraws(Operation *op) {
-  SmallVector<Value> worklist;
-  llvm::copy_if(op->getOperands(), std::back_inserter(worklist), [&](Value operand) { return isDrawn(operand); });
+  llvm::SetVector<Value> read;
+  auto addDrawn = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (drawn.contains(operand))
+        read.insert(operand);
+  };
+  addDrawn(op);
   const size_t before = wholeDraws.size();
-  while (!worklist.empty()) {
-    Operation *maker = worklist.pop_back_val().getDefiningOp();
-    for (Value operand : maker->getOperands())
-      if (getKind(operand) == Kind::FirstSample)
-        wholeDraws.insert(maker);
-      else if (isDrawn(operand))
-        worklist.push_back(operand);
+  for (size_t i = 0; i < read.size(); ++i) {
+    Operation *maker = read[i].getDefiningOp();
+    if (llvm::any_of(maker->getOperands(), [&](Value operand) { return getKind(operand) == Kind::FirstSample; }))
+      wholeDraws.insert(maker);
+    addDrawn(maker);
   }
   return wholeDraws.size() > before;
 }
@@ -177,6 +172,12 @@ LogicalResult BatchTracking::visit(Operation *op) {
   for (auto [value, result] : llvm::zip_equal(op->getResults(), split.results)) {
     Kind kind = result.kind == Answer::Rows ? Kind::Rows : result.kind == Answer::Sum ? Kind::Sum : Kind::Statistic;
     states[value] = {kind, result.position};
+    const bool isDrawn = llvm::all_of(op->getOperands(), [&](Value operand) {
+      Kind from = getKind(operand);
+      return from == Kind::Outside || from == Kind::FirstSample || drawn.contains(operand);
+    });
+    if (kind == Kind::Rows && isDrawn)
+      drawn.insert(value);
   }
   if (answers(Answer::Statistic))
     statistics.push_back(op);

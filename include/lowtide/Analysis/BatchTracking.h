@@ -56,7 +56,6 @@ private:
   mlir::LogicalResult start(mlir::func::FuncOp step);
   mlir::LogicalResult visit(mlir::Operation *op);
   bool findUpdates(mlir::func::FuncOp step, BatchTracking &next) const;
-  bool isDrawn(mlir::Value value) const;
   bool findDraws(mlir::Operation *op);
 
   int64_t samples = 0;
@@ -65,6 +64,8 @@ private:
   llvm::DenseSet<mlir::Operation *> linear;
   llvm::SmallVector<mlir::Operation *> statistics;
   llvm::DenseMap<mlir::Value, mlir::Value> updates;
+  /// What has rows that were drawn for each sample, and nothing of the batch's data.
+  llvm::DenseSet<mlir::Value> drawn;
   /// Draws of the whole batch, of which parts are cut: they number samples where what reads them does not.
   llvm::DenseSet<mlir::Operation *> wholeDraws;
 };

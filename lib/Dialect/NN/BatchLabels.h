@@ -24,6 +24,14 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) { return mlir::cast<mlir
 
 inline Labels identity(mlir::Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank())); }
 
+/// Elements of a tensor of that shape between one sample and the next.
+inline int64_t distanceOf(llvm::ArrayRef<int64_t> shape, const BatchPosition &position) {
+  int64_t distance = position.inner;
+  for (int64_t extent : shape.drop_front(position.dim + 1))
+    distance *= extent;
+  return distance;
+}
+
 /// Every operand and result by position.
 LabelTable identities(mlir::Operation *op);
 

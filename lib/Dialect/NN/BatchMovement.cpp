@@ -22,10 +22,7 @@ LogicalResult nn::splitBroadcast(Operation *op, BatchSplit &split) {
 
 std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPosition position, RankedTensorType to,
                                                  int64_t samples) {
-  // Elements between one sample and the next.
-  int64_t distance = position.inner;
-  for (int64_t dim : from.getShape().drop_front(position.dim + 1))
-    distance *= dim;
+  const int64_t distance = distanceOf(from.getShape(), position);
   int64_t after = 1;
   for (int64_t dim = to.getRank(); dim-- > 0; after *= to.getDimSize(dim)) {
     int64_t extent = to.getDimSize(dim), inner = after ? distance / after : 0;

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/NN/RowNumbers.h"
-#include "lowtide/Dialect/NN/BatchRules.h"
+#include "BatchLabels.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Positions.h"
 #include "mlir/IR/Matchers.h"
@@ -15,8 +15,6 @@
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::nn;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 class RowNumbers {
@@ -32,6 +30,10 @@ private:
   std::optional<int64_t> ofProduct(MulOp product, const BatchPosition &position);
   /// What all of `values` have in common.
   std::optional<int64_t> common(ValueRange values, const BatchPosition &position);
+  /// 0, where no number of a sample enters any of them.
+  std::optional<int64_t> none(ValueRange values, const BatchPosition &position) {
+    return common(values, position) == 0 ? std::optional<int64_t>(0) : std::nullopt;
+  }
 
   int64_t samples;
   llvm::DenseMap<Value, std::pair<BatchPosition, std::optional<int64_t>>> known;
@@ -57,19 +59,11 @@ std::optional<int64_t> RowNumbers::common(ValueRange values, const BatchPosition
   return all;
 }
 
-/// Elements between one sample and the next.
-static int64_t distanceOf(ShapedType type, const BatchPosition &position) {
-  int64_t distance = position.inner;
-  for (int64_t extent : type.getShape().drop_front(position.dim + 1))
-    distance *= extent;
-  return distance;
-}
-
 /// Every element of a sample is k more than the one at its place in the sample before.
 std::optional<int64_t> RowNumbers::ofConstant(DenseElementsAttr elements, const BatchPosition &position) const {
   if (elements.isSplat() || samples < 2)
     return 0;
-  const int64_t distance = distanceOf(elements.getType(), position);
+  const int64_t distance = distanceOf(elements.getType().getShape(), position);
   SmallVector<int64_t> numbers;
   for (const llvm::APInt &element : elements.getValues<llvm::APInt>())
     numbers.push_back(element.getSExtValue());
@@ -140,7 +134,7 @@ std::optional<int64_t> RowNumbers::find(Value value, const BatchPosition &positi
       .Case([&](MulOp product) -> std::optional<int64_t> {
         if (auto scaled = ofProduct(product, position))
           return scaled;
-        return common(product->getOperands(), position) == 0 ? std::optional<int64_t>(0) : std::nullopt;
+        return none(product->getOperands(), position);
       })
       .Case([&](SelectOp select) -> std::optional<int64_t> {
         return common(select->getOperands().drop_front(), position);
@@ -149,7 +143,7 @@ std::optional<int64_t> RowNumbers::find(Value value, const BatchPosition &positi
         // What finds places or reads numbers of a table answers for a sample's own rows.
         if (!other->hasTrait<OpTrait::Elementwise>())
           return 0;
-        return common(other->getOperands(), position) == 0 ? std::optional<int64_t>(0) : std::nullopt;
+        return none(other->getOperands(), position);
       });
 }
 
@@ -158,7 +152,7 @@ std::optional<int64_t> nn::getRowsOfSample(Value numbers, const BatchPosition &p
 }
 
 bool nn::areOwnRows(DenseElementsAttr numbers, const BatchPosition &position, int64_t samples) {
-  const int64_t distance = distanceOf(numbers.getType(), position), rows = samples * position.renumbered;
+  const int64_t distance = distanceOf(numbers.getType().getShape(), position), rows = samples * position.renumbered;
   for (auto [i, element] : llvm::enumerate(numbers.getValues<llvm::APInt>())) {
     const int64_t row = element.getSExtValue();
     if (row < 0 || row >= rows * position.rowBlocks ||

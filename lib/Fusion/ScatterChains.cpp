@@ -24,7 +24,7 @@ struct Sum {
   explicit Sum(nn::AddOp root) : block(root->getBlock()) {
     visit(root.getA());
     visit(root.getB_());
-    llvm::stable_sort(scatters, [](Value a, Value b) { return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()); });
+    llvm::sort(scatters, [](Value a, Value b) { return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()); });
   }
 
 private:

@@ -21,6 +21,7 @@
 #include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Support/StableSort.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -148,7 +149,7 @@ static std::optional<Gathering> findGathering(const TensorProto &tensor, StringR
         divisions.push_back(std::move(*found));
   if (divisions.empty())
     return std::nullopt;
-  llvm::stable_sort(divisions, [](const Gathering &a, const Gathering &b) { return a.width > b.width; });
+  sortStably(divisions, [](const Gathering &a, const Gathering &b) { return a.width > b.width; });
   const int64_t fewest = llvm::min_element(divisions, [](const Gathering &a, const Gathering &b) {
                            return a.countNumbers() < b.countNumbers();
                          })->countNumbers();

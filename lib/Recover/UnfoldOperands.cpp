@@ -14,6 +14,7 @@
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
 #include "lowtide/Recover/Evidence.h"
+#include "lowtide/Support/StableSort.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -225,7 +226,7 @@ void lowtide::unfoldOperands(UnfoldingGraph &graph, GraphProto &proto, const Sig
       if (std::optional<Step> step = find(known, node); step && notes.contains(step->tensor->name()))
         steps.push_back(std::move(*step));
   // What is not rounded comes first.
-  stable_sort(steps, [](const Step &a, const Step &b) { return a.form == Step::Itself && b.form != Step::Itself; });
+  sortStably(steps, [](const Step &a, const Step &b) { return a.form == Step::Itself && b.form != Step::Itself; });
   for (const Step &step : steps) {
     std::vector<std::string> made = notes.lookup(step.tensor->name());
     SmallVector<std::string> parameters;
@@ -236,7 +237,7 @@ void lowtide::unfoldOperands(UnfoldingGraph &graph, GraphProto &proto, const Sig
     const std::string name = entry ? entry->target : step.operand;
     if (parameters.size() != 1 || !is_contained(made, name) || graph.isRemoved(step.tensor->name()))
       continue;
-    std::stable_partition(made.begin(), made.end(), [&](StringRef each) { return each == parameters.front(); });
+    sortStably(made, [&](StringRef a, StringRef b) { return a == parameters.front() && b != parameters.front(); });
     restoreOperand(graph, step, name, std::move(made));
   }
 }

@@ -11,6 +11,7 @@
 #include "TableValues.h"
 #include "Unfold.h"
 #include "lowtide/OnnxModel/TensorData.h"
+#include "lowtide/Support/StableSort.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -342,7 +343,7 @@ bool lowtide::unfoldMixture(UnfoldingGraph &graph, ArrayRef<const Evaluated *> e
     parts.push_back(std::move(part));
   }
   // Parts are read in their order.
-  stable_sort(parts, [](const Part &a, const Part &b) {
+  sortStably(parts, [](const Part &a, const Part &b) {
     return operationNumber(a.tensor->name()) < operationNumber(b.tensor->name());
   });
   std::vector<float> values;

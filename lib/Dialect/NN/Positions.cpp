@@ -6,6 +6,7 @@
 
 #include "lowtide/Dialect/NN/Positions.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -91,7 +92,7 @@ static std::optional<Pieces> getSummedPieces(AddOp sum) {
   if (pads.size() < 2)
     return std::nullopt;
   pieces.dim = *getPaddedDim(pads.front());
-  llvm::stable_sort(pads, [&](PadOp a, PadOp b) { return a.getLow()[pieces.dim] < b.getLow()[pieces.dim]; });
+  sortStably(pads, [&](PadOp a, PadOp b) { return a.getLow()[pieces.dim] < b.getLow()[pieces.dim]; });
   int64_t end = 0;
   for (PadOp pad : pads) {
     const int64_t start = pad.getLow()[pieces.dim];

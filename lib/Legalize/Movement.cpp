@@ -24,6 +24,7 @@ bool isAssigned(NodeView &n) {
          });
 }
 
+/// Whether a tensor of shape `from` broadcasts to all of `to`.
 bool broadcasts(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return from.size() <= to.size() && llvm::all_of(llvm::zip(from, to.take_back(from.size())), [](auto dims) {
            return std::get<0>(dims) == 1 || std::get<0>(dims) == std::get<1>(dims);

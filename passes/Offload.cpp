@@ -215,7 +215,7 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, solve
           countMostRoom(offload->graph) > entry.waitingBytes.front() ? getPlan(*offload) : nullptr;
       if (!given)
         continue;
-      const solve::LaneTimes times = solve::simulateLanes(offload->graph, *given);
+      const solve::LaneTimes times = solve::simulateLanes(offload->graph, *given, budget);
       const TooFar far{offload, given, times.memories.front().roomBytes, times.seconds};
       if (far.neededBytes <= entry.waitingBytes.front())
         continue;

@@ -19,8 +19,9 @@ std::string lowtide::compareFigures(const solve::FittedSchedule &before, const s
       .str();
 }
 
-void lowtide::noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan) {
-  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan);
+void lowtide::noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan,
+                        uint64_t transientBytes) {
+  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan, transientBytes);
   if (!times.sum().loads)
     return;
   for (auto [space, traffic] : llvm::zip(entry.spaces, times.memories))

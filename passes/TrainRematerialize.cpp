@@ -450,7 +450,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
                                 << entry.step.getSymName() << ": " << compareFigures(before, chosen);
     if (uint64_t saved = unfitted.getSavedBytes())
       remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
-    noteMoves(remark, entry, chosen);
+    noteMoves(remark, entry, chosen, room.transientBytes - stagingBytes);
     noteLoops(remark, entry.problem, before, chosen);
   }
   if (isBounded && roomsLeft.empty())

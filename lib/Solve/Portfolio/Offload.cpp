@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -107,8 +109,85 @@ LaneTraffic LaneTimes::sum() const {
   return all;
 }
 
+namespace {
+
+/// What running stores still read of values that the schedule is done with: bytes that nothing else can have yet.
+class RunningStores {
+public:
+  explicit RunningStores(const StepGraph &graph) : graph(graph) {}
+
+  void add(uint32_t value, double leavesAt) {
+    if (!graph.values[value].placed)
+      push({leavesAt, graph.size(value)});
+  }
+  /// Those that are over then take nothing any more.
+  void drop(double now) {
+    while (!running.empty() && running.top().first <= now)
+      pop();
+  }
+  /// From when on, but not before `start`, what needs a place has it: all but `room` bytes are those that leave first,
+  /// and are spoken for.
+  double waitForAllBut(uint64_t room, double start) {
+    while (bytes > room) {
+      auto [leavesAt, left] = pop();
+      start = std::max(start, leavesAt);
+      if (bytes < room)
+        push({leavesAt, std::min(left, room - bytes)});
+    }
+    return start;
+  }
+
+private:
+  /// When it is over, and the bytes that it reads.
+  using Store = std::pair<double, uint64_t>;
+
+  void push(Store store) {
+    running.push(store);
+    bytes += store.second;
+  }
+  Store pop() {
+    const Store first = running.top();
+    running.pop();
+    bytes -= first.second;
+    return first;
+  }
+
+  const StepGraph &graph;
+  std::priority_queue<Store, std::vector<Store>, std::greater<>> running;
+  uint64_t bytes = 0;
+};
+
+} // namespace
+
+/// What is stored, by position of its last use before it is made or loaded again: where the schedule is done with it.
+static std::vector<std::pair<uint32_t, uint32_t>> listLastUses(const StepGraph &graph, const Schedule &schedule,
+                                                               const std::vector<Stay> &stays) {
+  std::vector<uint32_t> usedAt(graph.values.size(), none);
+  std::vector<char> isAgain(graph.values.size(), false), isStored(graph.values.size(), false);
+  for (const Stay &stay : stays)
+    isStored[stay.value] = true;
+  for (uint32_t now = 0; now < schedule.size(); ++now) {
+    const StepOperation &operation = graph.at(schedule[now]);
+    for (uint32_t value : operation.reads) {
+      usedAt[value] = isAgain[value] ? usedAt[value] : now;
+      isStored[value] |= operation.kind == Kind::Stores;
+    }
+    for (uint32_t value : operation.writes) {
+      isAgain[value] = usedAt[value] != none;
+      usedAt[value] = isAgain[value] ? usedAt[value] : now;
+    }
+  }
+  std::vector<std::pair<uint32_t, uint32_t>> uses;
+  for (uint32_t value = 0; value < usedAt.size(); ++value)
+    if (isStored[value] && usedAt[value] != none)
+      uses.emplace_back(usedAt[value], value);
+  std::sort(uses.begin(), uses.end());
+  return uses;
+}
+
 /// Without the room for what waits.
-static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays) {
+static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, const std::vector<Stay> &stays,
+                          uint64_t deviceBytes) {
   LaneTimes times;
   times.memories.resize(graph.memories.size());
   std::vector<uint32_t> leavesAt(graph.values.size(), none), waitsIn(graph.values.size(), 0);
@@ -122,13 +201,22 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
   // When each lane is free.
   double compute = 0;
   std::vector<double> away(graph.memories.size(), 0), back = away;
+  const std::vector<uint64_t> &live = plan.timeline.live;
+  const std::vector<std::pair<uint32_t, uint32_t>> lastUses = listLastUses(graph, plan.schedule, stays);
+  auto lastUse = lastUses.begin();
+  RunningStores running(graph);
   for (uint32_t now = 0; now < plan.schedule.size(); ++now) {
     const uint32_t op = plan.schedule[now];
     const StepOperation &operation = graph.at(op);
+    // What is stored is read until then, also where the schedule has no more use for it.
+    for (; lastUse != lastUses.end() && lastUse->first < now; ++lastUse)
+      running.add(lastUse->second, leftAt[lastUse->second]);
+    running.drop(compute);
+    const uint64_t room = now < live.size() && live[now] < deviceBytes ? deviceBytes - live[now] : 0;
     if (operation.kind == Kind::Loads) {
       const uint32_t value = operation.writes.front();
       double &lane = back[operation.memory];
-      lane = std::max({lane, compute, leftAt[value]}) + graph.getCopySeconds(operation);
+      lane = running.waitForAllBut(room, std::max({lane, compute, leftAt[value]})) + graph.getCopySeconds(operation);
       thereAt[value] = lane;
       times.memories[operation.memory].loadedBytes += graph.values[value].bytes;
       ++times.memories[operation.memory].loads;
@@ -150,6 +238,7 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
     for (size_t i = 0; i < operation.overwrites.size(); ++i)
       for (uint32_t read : operation.overwrites[i])
         start = std::max(start, leftAt[read]);
+    start = running.waitForAllBut(room, start);
     times.waitedSeconds += start - compute;
     compute = start + seconds[op];
     for (uint32_t value : operation.writes) {
@@ -166,9 +255,9 @@ static LaneTimes runLanes(const StepGraph &graph, const FittedSchedule &plan, co
   return times;
 }
 
-LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan) {
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t deviceBytes) {
   const std::vector<Stay> stays = listStays(graph, plan.schedule);
-  LaneTimes times = runLanes(graph, plan, stays);
+  LaneTimes times = runLanes(graph, plan, stays, deviceBytes);
   for (uint32_t memory = 0; memory < times.memories.size(); ++memory)
     times.memories[memory].roomBytes = countRoom(graph, stays, memory);
   return times;
@@ -191,8 +280,8 @@ static std::vector<uint32_t> listLoads(const StepGraph &graph, const StepOperati
   return loads;
 }
 
-static double countLaneSeconds(const StepGraph &graph, const FittedSchedule &plan) {
-  return runLanes(graph, plan, listStays(graph, plan.schedule)).seconds;
+static double countLaneSeconds(const StepGraph &graph, const FittedSchedule &plan, uint64_t deviceBytes) {
+  return runLanes(graph, plan, listStays(graph, plan.schedule), deviceBytes).seconds;
 }
 
 std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
@@ -324,7 +413,7 @@ std::optional<PackedPlan> fitIntoRooms(const StepGraph &offload, const PackedPla
     if (!fitsRooms(offload, fitting.plan, roomBytes))
       return std::nullopt;
   }
-  fitting.plan.timeline.seconds = countLaneSeconds(offload, fitting.plan);
+  fitting.plan.timeline.seconds = countLaneSeconds(offload, fitting.plan, packed.arenaBytes);
   return fitting;
 }
 
@@ -420,7 +509,7 @@ std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedS
   if (!hasCopies(graph, given))
     return {given};
   plans.push_back(given);
-  plans.front().timeline.seconds = countLaneSeconds(graph, given);
+  plans.front().timeline.seconds = countLaneSeconds(graph, given, budgetBytes);
   const StepGraph bodied = graph.loops.empty() ? StepGraph() : withBodies(graph, given.bodies);
   const uint64_t least = given.timeline.peakBytes;
   const double bound = boundLaneSeconds(graph, given);
@@ -435,7 +524,7 @@ std::vector<FittedSchedule> listPrefetched(const StepGraph &graph, const FittedS
     if (!timeline || timeline->peakBytes > budgetBytes)
       continue;
     plan.timeline = std::move(*timeline);
-    plan.timeline.seconds = countLaneSeconds(graph, plan);
+    plan.timeline.seconds = countLaneSeconds(graph, plan, budgetBytes);
     if (plan.timeline.seconds < plans.front().timeline.seconds)
       plans.insert(plans.begin(), std::move(plan));
   }
@@ -470,7 +559,7 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
     if (packed.arenaBytes > budgetBytes || isWorse(boundLaneSeconds(graph, plan)) || !fitsRooms(graph, plan, roomBytes))
       return;
     // Its own addresses are known.
-    const double seconds = countLaneSeconds(graph, plan);
+    const double seconds = countLaneSeconds(graph, plan, budgetBytes);
     std::optional<PackedPlan> found = findPrefetched(graph, plan, budgetBytes, options, seconds);
     if (!found) {
       found = packed;
@@ -484,7 +573,9 @@ std::optional<PackedPlan> findFastestLanes(SolvedStep &step, uint64_t budgetByte
   std::vector<Candidate> candidates;
   auto considerAll = [&] {
     std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
-      return std::pair(a.seconds, a.plan->timeline.peakBytes) < std::pair(b.seconds, b.plan->timeline.peakBytes);
+      const Timeline &first = a.plan->timeline, &second = b.plan->timeline;
+      return std::tuple(a.seconds, first.loaded, first.peakBytes) <
+             std::tuple(b.seconds, second.loaded, second.peakBytes);
     });
     for (const Candidate &candidate : candidates)
       if (!isWorse(candidate.seconds))

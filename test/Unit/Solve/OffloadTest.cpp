@@ -69,6 +69,13 @@ TEST(Lanes, AreSimulated) {
   times = simulateLanes(graph, makePlan(graph, {0, 1, load, 2, 3}));
   EXPECT_DOUBLE_EQ(times.seconds, 4.2);
   EXPECT_NEAR(times.waitedSeconds, 0.2, 1e-12);
+  // The store of 1.1 seconds holds a's bytes until 2.1: where b and c leave no room for it, c waits for that.
+  const FittedSchedule late = makePlan(graph, {0, 1, 2, load, 3});
+  EXPECT_DOUBLE_EQ(simulateLanes(graph, late, 192).seconds, 5.1);
+  EXPECT_NEAR(simulateLanes(graph, late, 191).seconds, 5.2, 1e-12);
+  EXPECT_NEAR(simulateLanes(graph, late, 191).waitedSeconds, 1.2, 1e-12);
+  // Where a comes back at once, its load waits for the store in any case, and c for neither.
+  EXPECT_NEAR(simulateLanes(graph, makePlan(graph, {0, 1, load, 2, 3}), 191).seconds, 4.2, 1e-12);
   // Without a load nothing leaves.
   times = simulateLanes(graph, makePlan(graph, {0, 1, 2, 3}));
   EXPECT_DOUBLE_EQ(times.seconds, 4);
@@ -304,7 +311,7 @@ TEST(Offload, MoreBytesNeverCostTime) {
         ASSERT_TRUE(wide);
         EXPECT_LE(wide->arenaBytes, budget);
         EXPECT_LE(wide->plan.timeline.seconds, roomier) << budget;
-        EXPECT_NEAR(wide->plan.timeline.seconds, simulateLanes(graph, wide->plan).seconds, 1e-9);
+        EXPECT_NEAR(wide->plan.timeline.seconds, simulateLanes(graph, wide->plan, budget).seconds, 1e-9);
         roomier = wide->plan.timeline.seconds;
         chosen += wide->plan.timeline.loaded > 0;
         if (!narrow)
@@ -348,7 +355,7 @@ TEST(OffloadBaselines, StoreWhatTheySay) {
     if (!plan)
       return {};
     EXPECT_LE(plan->arenaBytes, budget);
-    EXPECT_NEAR(plan->plan.timeline.seconds, simulateLanes(graph, plan->plan).seconds, 1e-12);
+    EXPECT_NEAR(plan->plan.timeline.seconds, simulateLanes(graph, plan->plan, budget).seconds, 1e-12);
     return plan->plan.schedule;
   };
   // Loads are numbered by what they make: first's is 6, second's 7.

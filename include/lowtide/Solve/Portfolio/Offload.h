@@ -42,8 +42,9 @@ double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan);
 
 /// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
 /// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
-/// writes over stored bytes, when they have left.
-LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan);
+/// writes over stored bytes, when they have left. Both wait until the bytes alive and what running stores still read
+/// are at most `deviceBytes`.
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t deviceBytes = UINT64_MAX);
 /// Whether what waits has room: `roomBytes` of each memory, in the order of the graph's. Where rooms are fewer, the
 /// rest has none.
 bool fitsRooms(const StepGraph &graph, const FittedSchedule &plan, std::span<const uint64_t> roomBytes);
@@ -62,7 +63,7 @@ StepGraph spreadLoads(const StepGraph &offload, const FittedSchedule &plan, uint
 
 /// `packed`, a plan of one of those, where what waits has room. Otherwise the same with part of its loads from the
 /// second memory, as `spreadLoads` parts them: the same arena. Nothing where that has no room either. Its time is that
-/// of lanes.
+/// of lanes in that arena.
 std::optional<PackedPlan> fitIntoRooms(const StepGraph &offload, const PackedPlan &packed,
                                        std::span<const uint64_t> roomBytes);
 

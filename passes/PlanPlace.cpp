@@ -9,7 +9,8 @@
 //    where that takes less; programs share one arena, which is as
 //    large as the largest needs.
 // 3. Pack again with what stores read alive until their lane has read it, as
-//    far as the arena has room, so that what follows need not wait for its bytes.
+//    far as the arena and what a budget leaves have room, so that what follows
+//    need not wait for its bytes.
 // 4. Rewrite the slices.
 //
 //===----------------------------------------------------------------------===//
@@ -17,6 +18,7 @@
 #include "PlanLayout.h"
 #include "StepPass.h"
 #include "StoreTails.h"
+#include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/RuntimeQuery/PlanProof.h"
 #include "lowtide/Solve/Packing/Packing.h"
 #include "llvm/ADT/StringSet.h"
@@ -43,6 +45,17 @@ struct Problem {
   llvm::SmallMapVector<size_t, std::pair<uint32_t, uint32_t>, 8> tails = {};
 };
 
+/// Buffers of a program in an arena, with their addresses.
+struct PackedArena {
+  plan::ProgramOp program;
+  plan::ArenaOp arena;
+  Problem problem;
+  solve::PackingOptions options;
+  /// Where they begin in the arena.
+  uint64_t base;
+  solve::Packing packing;
+};
+
 class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
 public:
   using PlanPlaceBase::PlanPlaceBase;
@@ -50,9 +63,12 @@ public:
     if (!noteMissingPlan(getOperation(), getArgument()))
       return;
     for (auto module : getOperation().getOps<plan::ModuleOp>()) {
+      std::vector<PackedArena> packed;
       for (auto program : module.getBlock().getOps<plan::ProgramOp>())
-        if (failed(place(module, program)))
+        if (failed(pack(module, program, packed)))
           return signalPassFailure();
+      spareStored(module, packed);
+      place(packed);
       if (failed(countPeaks(module)))
         return signalPassFailure();
     }
@@ -70,7 +86,11 @@ private:
     return success();
   }
 
-  LogicalResult place(plan::ModuleOp module, plan::ProgramOp program);
+  /// Packs a program's buffers; each arena has room for them then.
+  LogicalResult pack(plan::ModuleOp module, plan::ProgramOp program, std::vector<PackedArena> &packed);
+  /// Packs again, with the room that arenas have and what the device's budget leaves.
+  void spareStored(plan::ModuleOp module, MutableArrayRef<PackedArena> packed);
+  void place(MutableArrayRef<PackedArena> packed);
 };
 
 } // namespace
@@ -195,9 +215,9 @@ static solve::Packing packEither(const Problem &problem, const solve::PackingOpt
   return packing;
 }
 
-/// Lets what stores read live on until they are over, in the order of the program, where at most so many bytes are
-/// alive then: all of that time, or as much of it as there is room.
-static bool stretchStored(Problem &problem, uint64_t mostBytes, uint64_t alignment) {
+/// Lets what stores read live on until they are over, where at most so many bytes are alive then: all of that time, or
+/// as much of it as there is room. In the order of the program, or in the opposite one: the first have the room.
+static bool stretchStored(Problem &problem, uint64_t mostBytes, uint64_t alignment, bool lastFirst) {
   uint32_t length = 0;
   for (const solve::Buffer &buffer : problem.buffers)
     length = std::max(length, buffer.end);
@@ -210,7 +230,8 @@ static bool stretchStored(Problem &problem, uint64_t mostBytes, uint64_t alignme
   }
   std::partial_sum(live.begin(), live.end(), live.begin());
   bool isChanged = false;
-  for (const auto &[i, ends] : problem.tails) {
+  for (size_t number = 0; number < problem.tails.size(); ++number) {
+    const auto &[i, ends] = problem.tails.begin()[lastFirst ? problem.tails.size() - 1 - number : number];
     solve::Buffer &fine = problem.buffers[i], &coarse = problem.coarse[i];
     const uint64_t bytes = solve::alignTo(fine.bytes, alignment);
     const uint32_t begin = fine.end;
@@ -225,33 +246,40 @@ static bool stretchStored(Problem &problem, uint64_t mostBytes, uint64_t alignme
   return isChanged;
 }
 
-/// Addresses for which fewer instructions wait for stores, in as many bytes as `packing` takes; itself where there are
-/// none.
-static solve::Packing packForStores(const Problem &problem, solve::Packing packing,
-                                    const solve::PackingOptions &options) {
-  if (problem.tails.empty())
-    return packing;
+/// Of several packings in at most `mostBytes`, `packing` among them, the one with which instructions wait least for
+/// stores. `leastSeconds`: where none waits.
+static solve::Packing packForStores(const Problem &problem, solve::Packing packing, uint64_t mostBytes,
+                                    const solve::PackingOptions &options, double leastSeconds,
+                                    llvm::function_ref<double(const solve::Packing &)> countSeconds) {
+  const bool isLarge = problem.ops.size() > 256;
   constexpr uint64_t shares = 16;
-  for (uint64_t less = 0; less < shares / 2; less = 2 * less + 1) {
+  double seconds = countSeconds(packing);
+  // Of a large problem the first packing that fits.
+  const unsigned tries = isLarge ? 4 : 8;
+  for (unsigned i = 0; i < tries && seconds > leastSeconds; ++i) {
+    const uint64_t less = (1u << i % 4) - 1;
     Problem longer = problem;
-    if (!stretchStored(longer, packing.arenaBytes - packing.arenaBytes / shares * less, options.alignment))
-      return packing;
+    if (!stretchStored(longer, mostBytes - mostBytes / shares * less, options.alignment, /*lastFirst=*/i >= 4))
+      continue;
     solve::PackingOptions enough = options;
-    enough.effort /= problem.ops.size() > 256 ? 64 : 8;
-    const uint64_t bound = solve::liveBound(longer.buffers, options.alignment), slack = packing.arenaBytes - bound;
+    enough.effort /= isLarge ? 64 : 8;
+    const uint64_t bound = solve::liveBound(longer.buffers, options.alignment), slack = mostBytes - bound;
     enough.nearness = slack ? std::clamp<uint64_t>(bound / slack, 1, options.nearness) : options.nearness;
     solve::Packing roomy = packEither(longer, enough);
-    if (roomy.arenaBytes > packing.arenaBytes)
+    if (roomy.arenaBytes > mostBytes)
       continue;
-    roomy.arenaBytes = packing.arenaBytes;
-    roomy.boundBytes = packing.boundBytes;
-    return roomy;
+    if (const double found = countSeconds(roomy); found < seconds) {
+      roomy.boundBytes = packing.boundBytes;
+      packing = std::move(roomy);
+      seconds = found;
+    }
+    if (isLarge)
+      break;
   }
   return packing;
 }
 
-LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
-  llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>> address;
+LogicalResult PlanPlace::pack(plan::ModuleOp module, plan::ProgramOp program, std::vector<PackedArena> &packed) {
   const Tails tails = findStoreTails(program, train::getTarget(getOperation()));
   for (auto &[name, problem] : poseProblems(program, tails)) {
     auto arena = dyn_cast_or_null<plan::ArenaOp>(SymbolTable::lookupSymbolIn(module, name));
@@ -262,25 +290,65 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     options.effort = effort;
     if (!solve::isPackable(problem.buffers, options.alignment))
       return program.emitError("buffers together need more than 2^63 bytes");
-    uint64_t base = arena.getRole() == plan::ArenaRole::Transient ? 0 : arena.getBytes();
-    const solve::Packing packing = packForStores(problem, packEither(problem, options), options);
+    const uint64_t base = arena.getRole() == plan::ArenaRole::Transient ? 0 : arena.getBytes();
+    solve::Packing packing = packEither(problem, options);
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
-    for (auto [i, op] : llvm::enumerate(problem.ops))
-      address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};
-    numBuffers += problem.ops.size();
-    program.emitRemark() << "@" << program.getSymName() << ": arena " << packing.arenaBytes << " bytes, bound "
-                         << packing.boundBytes << " bytes (" << problem.ops.size() << " buffers, " << packing.method
-                         << ")";
+    packed.push_back({program, arena, std::move(problem), options, base, std::move(packing)});
   }
-  auto resolve = [&](plan::SliceAttr slice) {
-    auto it = address.find(slice.getArena().getValue());
-    if (it == address.end())
-      return slice;
-    return plan::SliceAttr::get(&getContext(), it->second.first, it->second.second + slice.getOffset(),
-                                slice.getBytes(), slice.getValue());
-  };
-  program.walk([&](Operation *op) { plan::mapSlices(op, resolve); });
-  for (auto op : llvm::make_early_inc_range(program.getBlock().getOps<plan::BufferOp>()))
-    op.erase();
   return success();
+}
+
+void PlanPlace::spareStored(plan::ModuleOp module, MutableArrayRef<PackedArena> packed) {
+  auto budget = module->getParentOp()->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
+  uint64_t left = budget ? budget.getValue().getZExtValue() : 0;
+  for (auto arena : module.getBlock().getOps<plan::ArenaOp>())
+    if (arena.getSpace() == plan::ArenaSpace::Device)
+      left -= std::min<uint64_t>(left, arena.getBytes());
+  const TargetInfo target = train::getTarget(getOperation());
+  for (PackedArena &each : packed) {
+    if (each.problem.tails.empty())
+      continue;
+    // Programs share what is transient: one has the room that another needs, and what is left at most once.
+    const bool isShared = each.arena.getRole() == plan::ArenaRole::Transient;
+    const uint64_t given = isShared ? each.arena.getBytes() : each.packing.arenaBytes;
+    const bool mayGrow = isShared && each.arena.getSpace() == plan::ArenaSpace::Device;
+    auto countSeconds = [&](const solve::Packing &packing) {
+      BufferOffsets offsets;
+      for (auto [i, op] : llvm::enumerate(each.problem.ops))
+        offsets[op.getNameAttr()] = packing.offsets[i];
+      return countLaneSeconds(each.program, target, offsets);
+    };
+    each.packing = packForStores(each.problem, std::move(each.packing), given + (mayGrow ? left : 0), each.options,
+                                 countLaneSeconds(each.program, target, BufferOffsets()), countSeconds);
+    if (each.packing.arenaBytes > given) {
+      left -= each.packing.arenaBytes - given;
+      each.arena.setBytes(each.packing.arenaBytes);
+    }
+  }
+}
+
+void PlanPlace::place(MutableArrayRef<PackedArena> packed) {
+  llvm::MapVector<plan::ProgramOp, llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>>> addresses;
+  for (PackedArena &each : packed) {
+    for (auto [i, op] : llvm::enumerate(each.problem.ops))
+      addresses[each.program][op.getName()] = {FlatSymbolRefAttr::get(each.arena.getSymNameAttr()),
+                                               each.base + each.packing.offsets[i]};
+    numBuffers += each.problem.ops.size();
+    each.program.emitRemark() << "@" << each.program.getSymName() << ": arena " << each.packing.arenaBytes
+                              << " bytes, bound " << each.packing.boundBytes << " bytes (" << each.problem.ops.size()
+                              << " buffers, " << each.packing.method << ")";
+  }
+  for (auto &[program, address] : addresses) {
+    program.walk([&](Operation *op) {
+      plan::mapSlices(op, [&](plan::SliceAttr slice) {
+        auto it = address.find(slice.getArena().getValue());
+        if (it == address.end())
+          return slice;
+        return plan::SliceAttr::get(&getContext(), it->second.first, it->second.second + slice.getOffset(),
+                                    slice.getBytes(), slice.getValue());
+      });
+    });
+    for (auto op : llvm::make_early_inc_range(program.getBlock().getOps<plan::BufferOp>()))
+      op.erase();
+  }
 }

@@ -1,8 +1,8 @@
 //===- StoreTails.cpp - how long stores keep what they read ---------------===//
 //
 // Instructions that compute run one after the other; so do the copies of each lane, next to them. A load begins where
-// it stands in the text, a store when its lane is free. Addresses are not known yet, so that nothing waits for bytes
-// that another value leaves.
+// it stands in the text, a store when its lane is free. Where addresses are known, what is written waits for stores
+// that read there.
 //
 //===----------------------------------------------------------------------===//
 #include "StoreTails.h"
@@ -25,9 +25,17 @@ public:
       spaces[buffer.getNameAttr()] = spaces.lookup(buffer.getArenaAttr().getAttr());
   }
 
-  llvm::MapVector<StringAttr, Operation *> run();
+  /// Runs the program; its tails, with addresses where some are given.
+  llvm::MapVector<StringAttr, Operation *> run(const BufferOffsets *offsets = nullptr);
+  /// When the last instruction of the run has ended.
+  double getEnd() const { return over; }
 
 private:
+  /// A store that runs, and the bytes that it reads.
+  struct Reading {
+    uint64_t begin, end;
+    double until;
+  };
   /// From which memory to which.
   using Lane = std::pair<plan::ArenaSpace, plan::ArenaSpace>;
 
@@ -40,6 +48,7 @@ private:
   const TargetInfo &target;
   const CostModel costs;
   llvm::DenseMap<StringAttr, plan::ArenaSpace> spaces;
+  double over = 0;
 };
 
 } // namespace
@@ -68,32 +77,55 @@ double LaneClock::getSeconds(Operation *op) const {
   return costs.getSeconds(/*isLibrary=*/isa<plan::CallOp>(op), flops ? flops.getValue().getZExtValue() : 0, bytes);
 }
 
-llvm::MapVector<StringAttr, Operation *> LaneClock::run() {
-  struct Computed {
+static void forEachSliceIn(Operation &op, llvm::function_ref<void(plan::Access, plan::SliceAttr)> visit) {
+  op.walk([&](Operation *inner) {
+    if (plan::isInstruction(inner))
+      plan::forEachSlice(inner, visit);
+  });
+}
+
+llvm::MapVector<StringAttr, Operation *> LaneClock::run(const BufferOffsets *offsets) {
+  struct Begun {
     Operation *op;
     double start;
   };
-  std::vector<Computed> computed;
+  std::vector<Begun> begun; // what computes, and loads: they may write where a store reads
   struct Stored {
     StringAttr buffer;
     double end;
-    size_t after; ///< so many instructions that compute come before it
+    size_t after; ///< so many of those come before it
   };
   std::vector<Stored> stores;
   double now = 0;
   std::map<Lane, double> freeAt;
   llvm::DenseMap<StringAttr, double> thereAt;
   std::map<std::pair<const void *, uint64_t>, double> leftAt; // of places in other memories
+  std::vector<Reading> readings;
+  auto locate = [&](plan::SliceAttr slice) -> std::pair<uint64_t, uint64_t> {
+    auto offset = offsets ? offsets->find(slice.getArena().getAttr()) : BufferOffsets::const_iterator();
+    if (!offsets || offset == offsets->end())
+      return {0, 0};
+    const uint64_t first = offset->second + slice.getOffset();
+    return {first, first + slice.getBytes()};
+  };
+  auto waitForStores = [&](plan::SliceAttr slice, double start) {
+    const auto [first, last] = locate(slice);
+    for (const Reading &reading : readings)
+      if (reading.begin < last && first < reading.end)
+        start = std::max(start, reading.until);
+    return start;
+  };
   for (Operation &op : program.getBlock()) {
     if (!plan::isInstruction(&op))
       continue;
     auto copy = dyn_cast<plan::CopyOp>(&op);
     if (!copy || getLane(copy).first == getLane(copy).second) {
-      plan::forEachSlice(&op, [&](plan::Access access, plan::SliceAttr slice) {
-        if (access != plan::Access::Write)
-          now = std::max(now, thereAt.lookup(slice.getArena().getAttr()));
+      llvm::erase_if(readings, [&](const Reading &reading) { return reading.until <= now; });
+      forEachSliceIn(op, [&](plan::Access access, plan::SliceAttr slice) {
+        now = std::max(now, access != plan::Access::Write ? thereAt.lookup(slice.getArena().getAttr()) : 0);
+        now = access != plan::Access::Read ? waitForStores(slice, now) : now;
       });
-      computed.push_back({&op, now});
+      begun.push_back({&op, now});
       now += getSeconds(&op);
       continue;
     }
@@ -101,19 +133,28 @@ llvm::MapVector<StringAttr, Operation *> LaneClock::run() {
     const bool isStore = spaceOf(copy.getSource()) == plan::ArenaSpace::Device;
     const plan::SliceAttr there = isStore ? copy.getTarget() : copy.getSource();
     double &left = leftAt[{there.getArena().getAttr().getAsOpaquePointer(), there.getOffset()}];
-    lane = std::max({lane, now, isStore ? 0.0 : left}) + getSeconds(&op);
+    double start = std::max({lane, now, isStore ? 0.0 : left});
+    start = isStore ? start : waitForStores(copy.getTarget(), start);
+    lane = start + getSeconds(&op);
+    over = std::max(over, lane);
     if (isStore) {
       left = lane;
-      stores.push_back({copy.getSource().getArena().getAttr(), lane, computed.size()});
+      if (const auto [first, last] = locate(copy.getSource()); first < last)
+        readings.push_back({first, last, lane});
+      stores.push_back({copy.getSource().getArena().getAttr(), lane, begun.size()});
     } else {
+      begun.push_back({&op, start});
       thereAt[copy.getTarget().getArena().getAttr()] = lane;
     }
   }
+  over = std::max(over, now);
+  // When the first of an instruction and those after it begins: a load may begin later than what comes after it.
+  for (size_t i = begun.size(); i-- > 1;)
+    begun[i - 1].start = std::min(begun[i - 1].start, begun[i].start);
   llvm::MapVector<StringAttr, Operation *> tails;
   for (const Stored &store : stores) {
-    auto begin = computed.begin() + ptrdiff_t(store.after);
-    auto end =
-        std::partition_point(begin, computed.end(), [&](const Computed &each) { return each.start < store.end; });
+    auto begin = begun.begin() + ptrdiff_t(store.after);
+    auto end = std::partition_point(begin, begun.end(), [&](const Begun &each) { return each.start < store.end; });
     if (end != begin)
       tails[store.buffer] = std::prev(end)->op;
   }
@@ -122,4 +163,10 @@ llvm::MapVector<StringAttr, Operation *> LaneClock::run() {
 
 llvm::MapVector<StringAttr, Operation *> lowtide::findStoreTails(plan::ProgramOp program, const TargetInfo &target) {
   return LaneClock(program, target).run();
+}
+
+double lowtide::countLaneSeconds(plan::ProgramOp program, const TargetInfo &target, const BufferOffsets &offsets) {
+  LaneClock clock(program, target);
+  clock.run(&offsets);
+  return clock.getEnd();
 }

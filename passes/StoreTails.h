@@ -12,4 +12,10 @@ namespace lowtide {
 /// Only those that are not the store itself.
 llvm::MapVector<mlir::StringAttr, mlir::Operation *> findStoreTails(plan::ProgramOp program, const TargetInfo &target);
 
+/// Where buffers of one arena begin in it, by name.
+using BufferOffsets = llvm::DenseMap<mlir::StringAttr, uint64_t>;
+
+/// What the program takes by the same count where what is written there waits for stores that read it.
+double countLaneSeconds(plan::ProgramOp program, const TargetInfo &target, const BufferOffsets &offsets);
+
 } // namespace lowtide

@@ -56,10 +56,12 @@ bool lowtide::isSetting(const InitializerUse &use) {
       .Default(false);
 }
 
-/// Whether it is an exponent that a module keeps: PyTorch's exporters give names of their own to numbers.
+/// Whether it is an exponent that a module keeps: PyTorch's exporters give names of their own to numbers. Those of the
+/// current one look like the root module's, where its notes are gone.
 static bool isLearnedExponent(const ModelView &file, const TensorFacts &facts) {
   StringRef name = facts.tensor->name();
-  return file.getModel().producer_name() == "pytorch" && !isInventedName(name) && !moduleOf(name).empty() &&
+  return file.getModel().producer_name() == "pytorch" && !isInventedName(name) &&
+         (!moduleOf(name).empty() || !isOfCurrentExporter(file.getModel().graph())) &&
          llvm::all_of(facts.uses,
                       [](const InitializerUse &use) { return use.node->op_type() == "Pow" && use.operand == 1; });
 }

@@ -355,8 +355,11 @@ TEST(Classification, AnExponentThatAModuleKeepsIsTrained) {
     return classify(model).names(InitializerRole::Parameter);
   };
   EXPECT_THAT(make("pool.p"), testing::UnorderedElementsAre("fc.weight", "pool.p"));
+  // Of the root module.
+  EXPECT_THAT(make("p"), testing::UnorderedElementsAre("fc.weight", "p"));
   EXPECT_THAT(make("onnx::Pow_7"), ElementsAre("fc.weight"));
-  EXPECT_THAT(make("pool.p", "other"), ElementsAre("fc.weight"));
+  for (const char *name : {"pool.p", "p"})
+    EXPECT_THAT(make(name, "other"), ElementsAre("fc.weight"));
 }
 
 TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {

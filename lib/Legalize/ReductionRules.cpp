@@ -80,8 +80,11 @@ LogicalResult reduceBy(NodeView &n, llvm::function_ref<Expr(Expr, Dims)> reduced
   if (failed(given))
     return failure();
   Shape dims = *given ? **given : Shape();
-  if (dims.empty() && !n.attr("noop_with_empty_axes", 0))
+  if (dims.empty() && !n.attr("noop_with_empty_axes", 0)) {
+    // onnxslim states the operand's shape where the list of axes is there and empty.
+    n.ignoresStatedShape = given->has_value();
     dims = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  }
   llvm::sort(dims);
   Expr y = reduced(x, dims);
   n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), dims) : y);

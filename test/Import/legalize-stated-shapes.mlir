@@ -43,3 +43,17 @@ func.func @model(%x: tensor<3x2x5xf32> {onnx.input = "x"}, %w: tensor<1x16x5xf32
   %1 = onnx.node "Relu"(%0#0) {attrs = {}, domain = "", outputs = ["z"], version = 14 : i64} : (tensor<1x2x4xf32>) -> !onnx.value
   return %1 : !onnx.value
 }
+
+// -----
+
+// A sum over all, whose list of axes is there and empty: onnxslim states the operand's shape.
+// CHECK-LABEL: func.func @forward
+// CHECK: nn.reduce_sum %arg0 dims = [0, 1] : tensor<2x3xf32> -> tensor<f32>
+// CHECK: nn.tanh %{{.*}} : tensor<f32>
+// SAID-NOT: 'ReduceSum'
+func.func @model(%x: tensor<2x3xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %axes = onnx.constant dense<> : tensor<0xi64>
+  %0 = onnx.node "ReduceSum"(%x, %axes) {attrs = {keepdims = 0 : i64, noop_with_empty_axes = 0 : i64}, domain = "", outputs = ["s"], version = 13 : i64} : (tensor<2x3xf32>, tensor<0xi64>) -> tensor<2x3xf32>
+  %1 = onnx.node "Tanh"(%0) {attrs = {}, domain = "", outputs = ["y"], version = 13 : i64} : (tensor<2x3xf32>) -> !onnx.value
+  return %1 : !onnx.value
+}

@@ -265,6 +265,40 @@ bool lowtide::unfoldLayerOperands(UnfoldingGraph &graph, ArrayRef<const Evaluate
   return true;
 }
 
+/// Writes zeros in place of an evaluated tensor, whose numbers they are.
+static void writeZeros(UnfoldingGraph &graph, const TensorProto &tensor, ArrayRef<float> zeros, StringRef module) {
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  graph.setModule(module);
+  graph.addNode("Identity", {graph.addNumbers(dims, zeros)}, tensor.name());
+  graph.remove(tensor);
+}
+
+/// Whether `operation` of the program makes zeros of nothing but a shape.
+static bool makesZeros(StringRef operation) { return is_contained({"zeros", "new_zeros", "zeros_like"}, operation); }
+
+bool lowtide::unfoldZeroProduct(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  if (operationName(tensor.name()) != "mul")
+    return false;
+  bool hasZeros = false;
+  for (StringRef from : evaluated.foldedFrom) {
+    if (any_of(evaluated.parameters, [&](const SignatureEntry *entry) { return entry->target == from; }))
+      continue;
+    const StringRef operation = operationName(from);
+    hasZeros |= makesZeros(operation);
+    // What joins zeros, or adds them, keeps the other operand.
+    const bool keepsOther =
+        isJoin(from) || !(movesElements(from) || operation == "mul" || findElementFunction(operation));
+    if (!makesZeros(operation) && keepsOther)
+      return false;
+  }
+  const std::vector<float> results = valuesOf(graph, tensor);
+  if (!hasZeros || results.empty() || !all_of(results, [](float value) { return value == 0; }))
+    return false;
+  writeZeros(graph, tensor, results, moduleOf(evaluated.parameters.front()->target));
+  return true;
+}
+
 bool lowtide::unfoldZeroLayer(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
   if (!is_contained({"linear", "mm", "matmul"}, operationName(tensor.name())) || evaluated.parameters.size() != 1)
@@ -278,9 +312,6 @@ bool lowtide::unfoldZeroLayer(UnfoldingGraph &graph, const Evaluated &evaluated)
   if (results.empty() || numbers.empty() || weight->dims_size() != 2 || !all_of(results, isZero) ||
       count_if(numbers, isZero) * 2 > int64_t(numbers.size()))
     return false;
-  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  graph.setModule(moduleOf(name));
-  graph.addNode("Identity", {graph.addNumbers(dims, results)}, tensor.name());
-  graph.remove(tensor);
+  writeZeros(graph, tensor, results, moduleOf(name));
   return true;
 }

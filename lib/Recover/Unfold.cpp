@@ -468,10 +468,13 @@ static const UnfoldingRule lastRules[] = {
      "nodes that join them; which block is which, the values tell. Where several names are left for the other part, a "
      "warning asks for `--rename`"},
     {[](Unfolding &all) {
-       llvm::erase_if(all.images, [&](const Evaluated &each) { return unfoldZeroLayer(all.graph, each); });
+       llvm::erase_if(all.images, [&](const Evaluated &each) {
+         return unfoldZeroLayer(all.graph, each) || unfoldZeroProduct(all.graph, each);
+       });
      },
      Files::WithNotes,
-     "what a layer without a bias made of zeros (a recurrence's first state), of a weight that is in the file as well",
+     "what a layer without a bias made of zeros (a recurrence's first state), of a weight that is in the file as well; "
+     "a product of such zeros and functions of parameters (`s * p.sigmoid()`)",
      "zeros, from which no gradient comes"},
     {[](Unfolding &all) { unfoldStates(all.graph, all.images); }, Files::WithNotes,
      "first states of recurrent layers, stacked in one parameter, of which each layer reads its own",

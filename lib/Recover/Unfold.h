@@ -224,6 +224,8 @@ void unfoldHeldTensors(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const S
 void unfoldMaskedWeights(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// What a layer without a bias made of zeros: zeros, which train nothing. Returns whether the tensor is that.
 bool unfoldZeroLayer(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same of a product of functions of parameters and zeros (`s * p.sigmoid()` in the first step of a recurrence).
+bool unfoldZeroProduct(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// Sums of a buffer of one number and a function of a parameter, `beta + softplus(alpha)`.
 void unfoldAddedBuffers(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// Parameters that the program reads as complex numbers: real and imaginary parts.

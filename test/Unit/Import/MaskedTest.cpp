@@ -69,3 +69,29 @@ TEST(Masked, ALayerOfZerosTrainsNothing) {
   // Zeros of anything are zeros.
   EXPECT_THAT(make("0, 0, 0, 0", "0, 0, 0, 0").messages, HasSubstr("u.weight"));
 }
+
+TEST(Masked, AProductWithZerosTrainsNothing) {
+  // The first step of a recurrence: `s * p.sigmoid()` of `s = torch.zeros(…)`.
+  auto make = [](const std::string &first, const std::string &from) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2] "net.p" = {1, 2}, float[2,2] mul = {)" +
+                                  first + R"(}> {
+        h = Add(mul, x)
+        y = Mul(h, "net.p")
+      })");
+    setSignature(model, {"net.p"});
+    setFoldedFrom(model, "mul", from);
+    setOrigin(model, 0, "net", "%mul, %x");
+    setOrigin(model, 1, "net", "%h, %p_net_p");
+    return importModel(model);
+  };
+  const std::string from = "['net.p', 'sigmoid', 'val_2', 'zeros']";
+  EXPECT_EQ(make("0, 0, 0, 0", from).messages, "");
+  EXPECT_EQ(make("0, 0, 0, 0", from).numErrors, 0u);
+  // Other numbers, no zeros of the program's, and a sum that they may be an operand of.
+  EXPECT_THAT(make("0, 0, 0, 1", from).messages, HasSubstr("'net.p' is in the file twice"));
+  EXPECT_THAT(make("0, 0, 0, 0", "['net.p', 'val_2']").messages, HasSubstr("net.p"));
+  EXPECT_THAT(make("0, 0, 0, 0", "['add', 'net.p', 'zeros']").messages, HasSubstr("net.p"));
+  EXPECT_THAT(make("0, 0, 0, 0", "['cat', 'net.p', 'zeros']").messages, HasSubstr("net.p"));
+}

@@ -290,6 +290,15 @@ std::optional<double> lowtide::findProgramFactor(const ::onnx::NodeProto &node) 
   return factor;
 }
 
+std::optional<double> lowtide::findProgramAlpha(const ::onnx::NodeProto &node) {
+  // `args = (%x, %y), kwargs = {alpha: 0.5})`
+  if (!findOperandsOf("aten.add.Tensor", node) && !findOperandsOf("aten.sub.Tensor", node))
+    return std::nullopt;
+  StringRef text = findProgramNote(node).split("kwargs = {alpha: ").second.split('}').first;
+  double factor = 1;
+  return text.empty() || text.getAsDouble(factor) ? std::nullopt : std::optional(factor);
+}
+
 /// Number `at` of the operands, or its default; nullopt: it is no dimension of `rank`.
 static std::optional<int64_t> readDim(ArrayRef<StringRef> operands, size_t at, int64_t otherwise, int64_t rank) {
   int64_t dim = otherwise;

@@ -346,7 +346,8 @@ static const UnfoldingRule firstRules[] = {
      "−∞: a query that sees no key has zeros for weights"},
     {ofProgram<unfoldOperands>, Files::WithNotes,
      "steps of an operation: a learned query or key of `scaled_dot_product_attention`, times the root of its scale; "
-     "w and 1 − w of `lerp(x, y, w)`; c · w of `addcmul(x, w, y, value=c)`, also where c is one",
+     "w and 1 − w of `lerp(x, y, w)`; c · w of `addcmul(x, w, y, value=c)`, also where c is one, and of `add(x, w, "
+     "alpha=c)`",
      "what the program reads there, and the steps: the parameter, or what was evaluated of it"},
     {ofProgram<unfoldAddedBuffers>, Files::WithNotes,
      "a buffer of one number plus a function of a parameter (`beta + softplus(alpha)`)", "the function's result"},

@@ -1,9 +1,9 @@
 //===- UnfoldOperands.cpp - learned operands of operations that take steps --------===//
 //
 // The exporter writes some operations in steps: the scores of attention as the product of q · √s and kᵀ · √s, `lerp`
-// with w and with 1 − w, `addcmul(x, w, y, value=c)` with c · w. Where an operand depends on no input (the queries of a
-// decoder, a learned mixture), the steps are evaluated, and the file holds these. √s and a causal mask are made of the
-// operands' sizes, and the notes say of them, too, that they come from the parameter.
+// with w and with 1 − w, `addcmul(x, w, y, value=c)` and `add(x, w, alpha=c)` with c · w. Where an operand depends on
+// no input (the queries of a decoder, a learned mixture), the steps are evaluated, and the file holds these. √s and a
+// causal mask are made of the operands' sizes, and the notes say of them, too, that they come from the parameter.
 //
 // Which operand of the program an operation reads, its note tells, and numbers of steps are in the file. The operand is
 // put back as if the exporter had evaluated no more than that.
@@ -104,21 +104,31 @@ static std::optional<Step> findMixed(const Graph &graph, const NodeProto &node) 
   return std::nullopt;
 }
 
-/// x + (c · w) · y, where the notes state c.
-static std::optional<Step> findProduct(const Graph &graph, const NodeProto &node) {
-  const std::optional<double> number = node.op_type() == "Mul" ? findProgramFactor(node) : std::nullopt;
+/// c · w, the tensor that `node` reads as `input`, named `name`: the second of the operation's `count` operands.
+static std::optional<Step> findTimes(const Graph &graph, const NodeProto &node, int input, StringRef name, size_t count,
+                                     std::optional<double> number) {
   const std::vector<std::string> operands = findProgramOperands(node);
-  const TensorProto *tensor = node.input_size() == 2 ? graph.graph.find(node.input(0)) : nullptr;
-  // The exporter calls the product so; y may have been evaluated as well.
-  if (!number || *number == 0 || !std::isfinite(*number) || operands.size() != 3 || !tensor ||
-      operationName(tensor->name()) != "tmp")
+  const TensorProto *tensor = node.input_size() == 2 ? graph.graph.find(node.input(input)) : nullptr;
+  if (!number || *number == 0 || !std::isfinite(*number) || operands.size() != count || !tensor ||
+      operationName(tensor->name()) != name)
     return std::nullopt;
   return Step{*number == 1 ? Step::Itself : Step::Scaled, tensor, operands[1], *number, ""};
 }
 
+/// x + (c · w) · y, where the notes state c. The exporter calls the product so; y may have been evaluated as well.
+static std::optional<Step> findProduct(const Graph &graph, const NodeProto &node) {
+  return node.op_type() == "Mul" ? findTimes(graph, node, 0, "tmp", 3, findProgramFactor(node)) : std::nullopt;
+}
+
+/// x + c · w, or x − c · w, where the notes state c.
+static std::optional<Step> findMultiple(const Graph &graph, const NodeProto &node) {
+  const bool isSum = node.op_type() == "Add" || node.op_type() == "Sub";
+  return isSum ? findTimes(graph, node, 1, "val", 2, findProgramAlpha(node)) : std::nullopt;
+}
+
 /// Operations whose steps are known.
-static std::optional<Step> (*const findSteps[])(const Graph &, const NodeProto &) = {findScaled, findMixed,
-                                                                                     findProduct};
+static std::optional<Step> (*const findSteps[])(const Graph &, const NodeProto &) = {findScaled, findMixed, findProduct,
+                                                                                     findMultiple};
 
 /// Exchanges the last two of `dims`, and the elements with them.
 static void exchangeLast(std::vector<float> &values, SmallVectorImpl<int64_t> &dims) {

@@ -271,6 +271,33 @@ TEST(Operands, NumbersOfAddcmulAreTakenOutOfWhatTheyMultiplied) {
   EXPECT_EQ(viewed.find("net.w")->tensor, "view_1");
 }
 
+TEST(Operands, NumbersOfSumsAreTakenOutOfWhatTheyMultiplied) {
+  // `add(x, w.expand_as(x), alpha=c)`: c · w was evaluated, for each sample.
+  auto read = [](const std::string &given, const std::string &operation = "add") {
+    ModelProto model = parseModel(std::string(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float[2,3] y) <float[2,3] val_6 = {1, 3, 5, 1, 3, 5}> {
+        y = )") + (operation == "sub" ? "Sub" : "Add") +
+                                  R"((x, val_6)
+      })");
+    setSignature(model, {"net.w"});
+    setFoldedFrom(model, "val_6", "['expand', 'net.w', 'val_1', 'val_5']");
+    setNote(model, 0, "pkg.torch.onnx.fx_node",
+            "%" + operation + " : [num_users=1] = call_function[target=torch.ops.aten." + operation +
+                ".Tensor](args = (%x, %expand), kwargs = {" + given + "})");
+    return classify(model);
+  };
+  for (const char *operation : {"add", "sub"})
+    for (auto [given, values] : {std::pair("", std::vector<float>{1, 3, 5}),
+                                 {"alpha: 0.5", std::vector<float>{2, 6, 10}},
+                                 {"alpha: -2", std::vector<float>{-0.5, -1.5, -2.5}}}) {
+      Classified result = read(given, operation);
+      EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("net.w")) << given;
+      EXPECT_THAT(result.values["net.w"], testing::ElementsAreArray(values)) << given;
+      EXPECT_EQ(result.messages, "") << given;
+    }
+}
+
 TEST(Operands, RowsThatEachSampleReadsAreLookedUpOnce) {
   // Positions that were repeated for each sample: rows 0, 1, 2 of a table, unless the program added to the positions.
   auto make = [](const std::string &sources) {

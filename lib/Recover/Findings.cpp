@@ -310,6 +310,10 @@ static constexpr Row rows[] = {
      "if they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for "
      "{names}",
      "count positions from the start, or export with dynamo=True"},
+    {FindingKind::PaddingReadOutside, "padding-read-outside", Certainty::Assumed,
+     "tables have one row of zeros, as padding has, and are read outside of their modules; what is read by index there "
+     "trains the row, and a look-up is taken not to: {names}",
+     "export with dynamo=True, whose notes tell"},
     {FindingKind::WindowsRestored, "windows-restored", Certainty::Assumed,
      "the program seems to take windows along a dimension that it counts from the end (unfold(-1, …)), and its "
      "exporter "

@@ -35,6 +35,28 @@ static std::optional<int64_t> findOnlyZeroRow(StringRef bytes, int64_t rows) {
   return found;
 }
 
+/// Whether a module around the table's reads it: `self.embed.weight[ids]`, `F.embedding(ids, self.embed.weight)`.
+static bool isReadOutside(const NodeProto &node, const InitializerInfo &table) {
+  const std::optional<std::string> path = findModulePath(node);
+  const StringRef module = moduleOf(table.name);
+  return path && !module.empty() && *path != module && (path->empty() || module.starts_with(*path + "."));
+}
+
+/// Whether the node says along which dimension: PyTorch's old exporter does for indices, and not for embeddings.
+static bool statesAxis(const NodeProto &node) {
+  return any_of(node.attribute(), [](const auto &attribute) { return attribute.name() == "axis"; });
+}
+
+/// The only row of zeros of a table that `node` looks rows up in, without notes.
+static std::optional<int64_t> findRowOfZeros(const ModelView &file, const NodeProto &node,
+                                             const InitializerInfo &table) {
+  if (!isRowLookup(node) || table.role != InitializerRole::Parameter || !isFloatType(table.dataType) ||
+      table.dims.size() < 2 || table.dims[0] < 2 || !findProgramOperands(node).empty())
+    return std::nullopt;
+  std::optional<std::string> bytes = file.tryReadInitializer(table.tensor);
+  return bytes && !bytes->empty() ? findOnlyZeroRow(*bytes, table.dims[0]) : std::nullopt;
+}
+
 std::optional<int64_t> lowtide::findPaddingRow(const ModelView &file, const NodeProto &node,
                                                const InitializerInfo &table) {
   if (!isRowLookup(node) || table.role != InitializerRole::Parameter || !isFloatType(table.dataType) ||
@@ -42,8 +64,18 @@ std::optional<int64_t> lowtide::findPaddingRow(const ModelView &file, const Node
     return std::nullopt;
   if (std::optional<int64_t> stated = findProgramPaddingRow(node))
     return *stated >= 0 && *stated < table.dims[0] ? stated : std::nullopt;
-  if (!findProgramOperands(node).empty())
-    return std::nullopt; // noted, and no embedding
-  std::optional<std::string> bytes = file.tryReadInitializer(table.tensor);
-  return bytes && !bytes->empty() ? findOnlyZeroRow(*bytes, table.dims[0]) : std::nullopt;
+  if (isReadOutside(node, table) && statesAxis(node))
+    return std::nullopt;
+  return findRowOfZeros(file, node, table);
+}
+
+void lowtide::reportOutsideLookups(ModelView &file, ArrayRef<InitializerInfo> infos) {
+  std::vector<std::string> names;
+  for (const InitializerInfo &info : infos)
+    if (any_of(info.uses, [&](const InitializerUse &use) {
+          return use.operand == 0 && isReadOutside(*use.node, info) && findRowOfZeros(file, *use.node, info);
+        }))
+      names.push_back(info.name);
+  if (!names.empty())
+    file.getReport().add({FindingKind::PaddingReadOutside, names.front(), names});
 }

@@ -11,6 +11,7 @@
 #include "CodedValues.h"
 #include "FewBits.h"
 #include "LossWeights.h"
+#include "PaddingRow.h"
 #include "TableValues.h"
 #include "TiedModules.h"
 #include "lowtide/OnnxModel/NodeNames.h"
@@ -333,6 +334,7 @@ FailureOr<std::vector<InitializerInfo>> lowtide::recoverRoles(ModelView &model, 
       info.reason = {RoleReason::TakenApart, {source->how}};
     }
   }
+  reportOutsideLookups(model, infos);
   reportAssumed(model, infos);
   if (failed(reportDoubts(model, infos)))
     return failure();

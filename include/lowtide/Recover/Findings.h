@@ -113,6 +113,7 @@ enum class FindingKind : uint8_t {
   SelfDifferences,
   StraightThrough,
   NegativePositions,
+  PaddingReadOutside,
   WindowsRestored,
   SignedDistances,
   NormsCumulative,

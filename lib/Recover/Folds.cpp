@@ -309,7 +309,14 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
 /// cannot be told.
 static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
   auto views = [&](StringRef name) { return isView(name) || (info.dims.size() > 2 && turnsDimensions(name)); };
-  return !facts.foldedFrom.empty() && !info.sourceShape && !info.sourceRows && info.dims.size() > 1 &&
+  // One dimension, of several (`w.view(-1)`), unless something else was done: nothing views a vector as one.
+  auto isOnlyViewed = [&] {
+    return llvm::all_of(facts.foldedFrom, [&](StringRef name) {
+      return name == info.name || isView(name) || operationName(name) == "val";
+    });
+  };
+  return !facts.foldedFrom.empty() && !info.sourceShape && !info.sourceRows &&
+         (info.dims.size() > 1 || (info.dims.size() == 1 && isOnlyViewed())) &&
          (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
 }
 

@@ -185,6 +185,9 @@ TEST(Classification, ElementsInAnotherOrderAreSaid) {
   EXPECT_THAT(say("view_1", "6", "'view', 't'"), HasSubstr(said));
   EXPECT_THAT(say("stack", "3,2", "'getitem', 'getitem_1'"), HasSubstr(said));
   EXPECT_EQ(say("unsqueeze", "6", "'val_0'"), "");
+  // `take(w, i)` reads a matrix as a vector; what is done to one else keeps its shape.
+  EXPECT_THAT(say("val_3", "6", "'val_1', 'view'"), HasSubstr(said));
+  EXPECT_EQ(say("val_3", "6", "'val_1', 'clone'"), "");
 }
 
 TEST(Classification, JoinedParametersAreSaid) {

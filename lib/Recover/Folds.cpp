@@ -88,9 +88,11 @@ bool lowtide::mayScale(StringRef tensor, const ::onnx::NodeProto &reader) {
     return false;
   const std::string name = findProgramOperator(reader);
   auto begins = [&](StringRef prefix) { return StringRef(name).starts_with(prefix); };
-  return llvm::any_of(ArrayRef<StringRef>{"aten.add.", "aten.sub.", "aten.rsub.", "aten.addcmul.", "aten.addcdiv.",
-                                          "aten.lerp.", "aten.addr.", "aten.addmv.", "aten.addbmm.", "aten.baddbmm.",
-                                          "aten.logaddexp"},
+  // A sum that names no number takes its operands as they are.
+  if (begins("aten.add.") || begins("aten.sub.") || begins("aten.rsub."))
+    return findProgramNote(reader).contains("alpha: ");
+  return llvm::any_of(ArrayRef<StringRef>{"aten.addcmul.", "aten.addcdiv.", "aten.lerp.", "aten.addr.", "aten.addmv.",
+                                          "aten.addbmm.", "aten.baddbmm.", "aten.logaddexp"},
                       begins) ||
          (begins("aten.scaled_dot_product_attention.") && reader.op_type() == "MatMul");
 }
@@ -148,6 +150,8 @@ static std::string findOtherOperand(const TensorFacts &facts, const Signature &s
 }
 
 std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &facts, const Signature &signature) {
+  if (isScaledOperand(facts))
+    return "perhaps scaled by the operation that reads it";
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
     if (!movesElements(facts.tensor->name()))
@@ -160,8 +164,6 @@ std::string lowtide::findFoldFault(const ModelView &file, const TensorFacts &fac
       return "has one value everywhere, so that it cannot be seen which of its rows are one";
     if (isOffset(facts) && facts.tensor->dims_size() > 1)
       return "looked up at positions that were computed, so that it cannot be seen which of its rows these are";
-  } else if (isScaledOperand(facts)) {
-    return "perhaps scaled by the operation that reads it";
   } else {
     // It is named after the operation that came last.
     if (!facts.foldedFrom.empty() && !movesElements(facts.tensor->name()))

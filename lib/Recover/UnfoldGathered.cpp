@@ -353,11 +353,10 @@ static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef n
   return (table.empty() && gathering.numRows > 1) || (table == "relative_positions" && !name.ends_with(table));
 }
 
-/// Whether attention reads the tensor, which it scaled before.
-static bool isScaledByAttention(const UnfoldingGraph &graph, StringRef tensor) {
-  return any_of(graph.getGraph().node(), [&](const NodeProto &node) {
-    return node.op_type() == "MatMul" && is_contained(node.input(), tensor) && mayScale(tensor, node);
-  });
+/// Whether an operation reads the tensor that changes its elements first: a step of it made the tensor.
+static bool isStepOfReader(const UnfoldingGraph &graph, StringRef tensor) {
+  return any_of(graph.getGraph().node(),
+                [&](const NodeProto &node) { return is_contained(node.input(), tensor) && mayScale(tensor, node); });
 }
 
 /// Whether nodes assign the tensor at places (`x[i] = token`), and nothing else reads it: the exporter repeats what is
@@ -468,7 +467,7 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   if (evaluated.parameters.size() != 1)
     return false;
   const bool assigns = isAssigned(graph, evaluated);
-  if ((!mayGather(evaluated) && !assigns) || isScaledByAttention(graph, tensor.name()))
+  if ((!mayGather(evaluated) && !assigns) || isStepOfReader(graph, tensor.name()))
     return false;
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes || bytes->empty())

@@ -281,6 +281,23 @@ TEST(FoldedOrder, RepeatedKeysOfAttentionAreReported) {
   }
 }
 
+TEST(FoldedOrder, RepeatedRowsThatAnOperationChangesAreReported) {
+  // `logaddexp(x, w.expand_as(x))` evaluates exp(w): the rows are not those of the parameter.
+  for (const char *operation : {"logaddexp.default", "baddbmm.default", "mul.Tensor"}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2,2] x) => (float[2,2,2] y) <float[2,2,2] val_6 = {1, 2, 3, 4, 1, 2, 3, 4}> { y = Add(x, val_6) })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "val_6", "['w', 'expand', 'val_4', 'val_5']");
+    setOperation(model, 0, "y", 1, operation, "%x, %expand");
+    Classified result = classify(model);
+    const bool isChanged = std::string(operation) != "mul.Tensor";
+    EXPECT_EQ(result.messages.find("perhaps scaled by the operation that reads it") != std::string::npos, isChanged)
+        << operation << ": " << result.messages;
+    EXPECT_EQ(result.unfolded.count("w"), isChanged ? 0u : 1u) << operation;
+  }
+}
+
 TEST(FoldedOrder, OneParameterInTwoShapesIsOne) {
   // The transitions of a random field, as a path reads them and as all of them are added.
   ModelProto model = parseModel(R"(

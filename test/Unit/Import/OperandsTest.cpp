@@ -285,6 +285,7 @@ TEST(Operands, NumbersOfSumsAreTakenOutOfWhatTheyMultiplied) {
     setNote(model, 0, "pkg.torch.onnx.fx_node",
             "%" + operation + " : [num_users=1] = call_function[target=torch.ops.aten." + operation +
                 ".Tensor](args = (%x, %expand), kwargs = {" + given + "})");
+    setNote(model, 0, "pkg.torch.onnx.class_hierarchy", "['aten." + operation + ".Tensor']");
     return classify(model);
   };
   for (const char *operation : {"add", "sub"})
@@ -296,6 +297,8 @@ TEST(Operands, NumbersOfSumsAreTakenOutOfWhatTheyMultiplied) {
       EXPECT_THAT(result.values["net.w"], testing::ElementsAreArray(values)) << given;
       EXPECT_EQ(result.messages, "") << given;
     }
+  // A number that is data.
+  EXPECT_THAT(read("alpha: %item").messages, HasSubstr("perhaps scaled by the operation that reads it"));
 }
 
 TEST(Operands, RowsThatEachSampleReadsAreLookedUpOnce) {

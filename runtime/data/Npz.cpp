@@ -19,7 +19,8 @@ namespace lowtide::rt {
 namespace {
 
 constexpr size_t maxMembers = 10000;
-constexpr uint64_t maxRatio = 1000;
+/// What deflate makes of a byte at most: 258 bytes for each two bits. Masks of ones and tables of zeros come near it.
+constexpr uint64_t maxRatio = 1032;
 
 uint64_t little(std::span<const uint8_t> bytes, size_t at, int count) {
   uint64_t value = 0;
@@ -127,9 +128,9 @@ Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &memb
       return badInput("is stored, and its two sizes differ");
     content = packed;
   } else if (member.method == 8) {
-    if (!(Checked(member.packed) * maxRatio + 4096).get() ||
-        member.unpacked > *(Checked(member.packed) * maxRatio + 4096).get())
-      return badInput("would inflate to more than a thousand times its size");
+    const Checked most = Checked(member.packed) * maxRatio;
+    if (!most.get() || member.unpacked > *most.get())
+      return badInput("would inflate to more than deflate can hold, " + std::to_string(maxRatio) + " times its size");
     if (inflatable && member.unpacked > *inflatable)
       return Status(StatusCode::OverBudget,
                     "is compressed and takes " + gibibytes(member.unpacked) + " of memory, where " +

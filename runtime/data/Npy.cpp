@@ -154,9 +154,10 @@ Expected<NpyHeader> parseNpyHeader(std::span<const uint8_t> file) {
     return badInput("rank " + std::to_string(header.dims.size()) + "; at most 16 is accepted");
   header.dtype = dtypeFromDescr(descr);
   if (header.dtype == plan::DTYPE_UNSPECIFIED)
-    return badInput("element type '" + printable(descr) +
-                    "'; little-endian numbers and booleans are accepted: save it with "
-                    ".astype('float32') or .astype('int64')");
+    return badInput("element type '" + printable(descr) + "'; little-endian numbers and booleans are accepted: " +
+                    (descr.find_first_of("USTO") != std::string::npos
+                         ? "classes in words are numbered by numpy.unique(labels, return_inverse=True)[1]"
+                         : "save it with .astype('float32') or .astype('int64')"));
   if (fortran && header.dims.size() > 1)
     return badInput("the array is stored by columns: save it with numpy.ascontiguousarray");
   Checked bytes = elementBytes(header.dtype);

@@ -36,9 +36,13 @@ std::string nameOf(const std::string &path) { return path.substr(path.rfind('/')
 std::string stem(const std::string &path) { return nameOf(path).substr(0, nameOf(path).find('.')); }
 bool endsIn(const std::string &text, const char *end) { return text.ends_with(end); }
 
-Expected<std::vector<std::string>> expand(const std::string &pattern) {
+bool isFile(const std::string &path) {
   struct stat info;
-  if (pattern.find_first_of("*?[") == std::string::npos || ::stat(pattern.c_str(), &info) == 0)
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+Expected<std::vector<std::string>> expand(const std::string &pattern) {
+  if (pattern.find_first_of("*?[") == std::string::npos || isFile(pattern))
     return std::vector<std::string>{pattern};
   glob_t found = {};
   int result = ::glob(pattern.c_str(), 0, nullptr, &found); // sorted
@@ -47,6 +51,21 @@ Expected<std::vector<std::string>> expand(const std::string &pattern) {
   if (paths.empty())
     return ioError("no file matches", pattern);
   return paths;
+}
+
+bool isThere(const std::string &pattern) {
+  Expected<std::vector<std::string>> paths = expand(pattern);
+  return paths && isFile(paths->front());
+}
+
+/// Takes the array's name off an item: what stands before '=', unless that belongs to a path (`fold=3/train.npz`).
+std::string takeName(std::string &item) {
+  const size_t equals = item.find('=');
+  if (equals == std::string::npos || (!isThere(item.substr(equals + 1)) && isThere(item)))
+    return {};
+  std::string name = item.substr(0, equals);
+  item = item.substr(equals + 1);
+  return name;
 }
 
 /// Tokens without a header: what the name says they are.
@@ -170,21 +189,19 @@ Status readScales(const std::string &text, Dataset &dataset) {
   return Status::ok();
 }
 
-} // namespace
+/// A file and the name that its array gets, or synthetic data.
+struct Item {
+  std::string name, path;
+  std::optional<uint64_t> synthetic;
+};
 
-Expected<Dataset> Dataset::open(const std::string &spec, const std::string &scales) {
-  Reader reader;
-  // A command may hold commas.
-  if (const std::string prefix = "pipe:"; spec.starts_with(prefix)) {
-    if (spec.find_first_not_of(' ', prefix.size()) == std::string::npos)
-      return Status(StatusCode::Usage, "--data=pipe: names no program; write --data='pipe:python3 batches.py'");
-    reader.dataset.stream = std::make_shared<BatchStream>(spec.substr(prefix.size()));
-    LOWTIDE_TRY(readScales(scales, reader.dataset));
-    return std::move(reader.dataset);
-  }
-  Expected<std::vector<std::string>> items = split(spec, "--data");
+Expected<std::vector<Item>> listItems(const std::string &spec) {
+  // A path may hold commas, too.
+  Expected<std::vector<std::string>> items =
+      isFile(spec) ? Expected<std::vector<std::string>>({spec}) : split(spec, "--data");
   if (!items)
     return items.takeStatus();
+  std::vector<Item> list;
   for (std::string item : *items) {
     if (item == "synthetic" || item.rfind("synthetic:", 0) == 0) {
       uint64_t seed = 0;
@@ -193,19 +210,52 @@ Expected<Dataset> Dataset::open(const std::string &spec, const std::string &scal
         if (error != std::errc() || end != item.data() + item.size())
           return Status(StatusCode::Usage, "'" + printable(item) + "' does not end in a seed");
       }
-      reader.dataset.synthetic = seed;
+      list.push_back({{}, {}, seed});
       continue;
     }
-    std::string name;
-    if (size_t equals = item.find('='); equals != std::string::npos) {
-      name = item.substr(0, equals);
-      item = item.substr(equals + 1);
-    }
+    const std::string name = takeName(item);
     Expected<std::vector<std::string>> paths = expand(item);
     if (!paths)
       return paths.takeStatus();
-    for (const std::string &path : *paths)
-      LOWTIDE_TRY(reader.addFile(name, path));
+    for (std::string &path : *paths)
+      list.push_back({name, std::move(path), std::nullopt});
+  }
+  return list;
+}
+
+constexpr std::string_view streamPrefix = "pipe:";
+
+} // namespace
+
+std::vector<std::string> Dataset::listFiles(const std::string &spec) {
+  std::vector<std::string> paths;
+  if (spec.empty() || spec.starts_with(streamPrefix))
+    return paths;
+  if (Expected<std::vector<Item>> items = listItems(spec))
+    for (Item &item : *items)
+      if (!item.synthetic)
+        paths.push_back(std::move(item.path));
+  return paths;
+}
+
+Expected<Dataset> Dataset::open(const std::string &spec, const std::string &scales) {
+  Reader reader;
+  // A command may hold commas.
+  if (spec.starts_with(streamPrefix)) {
+    if (spec.find_first_not_of(' ', streamPrefix.size()) == std::string::npos)
+      return Status(StatusCode::Usage, "--data=pipe: names no program; write --data='pipe:python3 batches.py'");
+    reader.dataset.stream = std::make_shared<BatchStream>(spec.substr(streamPrefix.size()));
+    LOWTIDE_TRY(readScales(scales, reader.dataset));
+    return std::move(reader.dataset);
+  }
+  Expected<std::vector<Item>> items = listItems(spec);
+  if (!items)
+    return items.takeStatus();
+  for (const Item &item : *items) {
+    if (item.synthetic)
+      reader.dataset.synthetic = item.synthetic;
+    else
+      LOWTIDE_TRY(reader.addFile(item.name, item.path));
   }
   Dataset &dataset = reader.dataset;
   if (dataset.synthetic && (!dataset.arrays.empty() || !dataset.shards.empty()))

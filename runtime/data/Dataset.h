@@ -47,6 +47,9 @@ struct Dataset {
   /// Values stay where they are in the files, which are mapped; compressed ones are inflated, if memory is free for
   /// them.
   static Expected<Dataset> open(const std::string &spec, const std::string &scales = {});
+
+  /// The files that `spec` names; none where it cannot be read.
+  static std::vector<std::string> listFiles(const std::string &spec);
 };
 
 } // namespace lowtide::rt

@@ -29,7 +29,8 @@ public:
 
 private:
   std::string name_;
-  bool grows_ = false; ///< larger is better
+  std::string measure_; ///< with the way, where it is not the usual one
+  bool grows_ = false;  ///< larger is better
   int64_t patience_ = 0;
   std::optional<rt::BestEvaluation> state_;
 };

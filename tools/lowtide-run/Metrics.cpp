@@ -153,12 +153,28 @@ Expected<std::vector<Metric>> Metric::parse(const std::string &text, const Sessi
     LOWTIDE_TRY(readCall(item, call.name, call.names, call.options));
     Metric metric;
     LOWTIDE_TRY(metric.resolve(call, session, entry));
-    for (const Metric &other : metrics)
-      if (other.name_ == metric.name_)
-        return usage("'" + printable(metric.name_) + "' is given twice");
     metrics.push_back(std::move(metric));
   }
+  auto countOf = [&](const std::string &name) {
+    return std::count_if(metrics.begin(), metrics.end(), [&](const Metric &other) { return other.name_ == name; });
+  };
+  // Of two heads each has its accuracy.
+  std::vector<std::string> names;
+  for (const Metric &metric : metrics)
+    names.push_back(countOf(metric.name_) > 1 ? metric.str() : metric.name_);
+  for (size_t i = 0; i < metrics.size(); ++i)
+    metrics[i].name_ = names[i];
+  for (const std::string &name : names)
+    if (countOf(name) > 1)
+      return usage("'" + printable(name) + "' is given twice");
   return metrics;
+}
+
+std::string Metric::str() const {
+  if (kind_ == Kind::Perplexity)
+    return name_;
+  return name_ + "(" + output_ + ", " + target_ + (ignored_ ? ", ignore_index=" + std::to_string(*ignored_) : "") +
+         (shift_ ? ", shift=" + std::to_string(shift_) : "") + ")";
 }
 
 Status Metric::resolve(const Call &call, const Session &session, const std::string &entry) {

@@ -20,7 +20,7 @@ public:
   static rt::Expected<std::vector<Metric>> parse(const std::string &text, const rt::Session &session,
                                                  const std::string &entry);
 
-  /// "accuracy": as it was written up to the bracket.
+  /// "accuracy": as it was written up to the bracket, or with its arrays where several metrics are called so.
   const std::string &name() const { return name_; }
   bool isPerplexity() const { return kind_ == Kind::Perplexity; }
   /// Whether a larger value is a better one.
@@ -37,6 +37,8 @@ private:
   enum class Kind { TopK, Squared, Absolute, Perplexity };
   struct Call;
   rt::Status resolve(const Call &call, const rt::Session &session, const std::string &entry);
+  /// "accuracy(logits, labels, shift=1)".
+  std::string str() const;
   bool fits(const plan::Binding &output, const plan::Binding &target) const;
   void addLabels(const rt::Tensor &scores, const rt::Tensor &labels, int64_t rows);
   void addErrors(const rt::Tensor &output, const rt::Tensor &target, int64_t rows);

@@ -86,6 +86,7 @@ Status EvaluationRun::evaluate() {
       report.transfers = more;
     report.step = i + 1, report.lastStep = batches;
     report.loss = *loss;
+    report.hasLoss = validation_->hasLoss();
     const double now = validation_->report().seconds;
     report.seconds = now - std::exchange(before, now);
     report.isEvaluation = true;

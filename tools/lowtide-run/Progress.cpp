@@ -109,7 +109,6 @@ Progress::~Progress() {
 }
 
 void Progress::show(const StepReport &step) {
-  char text[512];
   std::string rate = rateText(itemsPerStep_ / step.seconds), norm;
   if (step.gradNorm) {
     char number[48];
@@ -145,20 +144,25 @@ void Progress::show(const StepReport &step) {
   }
   if (!waits.empty())
     waits += ")";
-  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms%s%s  peak %s/%s",
-                step.isEvaluation ? "batch" : "step", static_cast<long long>(step.step),
-                static_cast<long long>(step.lastStep), withoutNanSign(step.loss), norm.c_str(), rate.c_str(), itemName_,
-                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, waits.c_str(), moves.c_str(),
-                bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
+  char loss[96], milliseconds[48];
+  const int length = std::snprintf(loss, sizeof loss, "%lld/%lld", static_cast<long long>(step.step),
+                                   static_cast<long long>(step.lastStep));
+  if (step.hasLoss)
+    std::snprintf(loss + length, sizeof loss - static_cast<size_t>(length), "  loss %.4f", withoutNanSign(step.loss));
+  std::snprintf(milliseconds, sizeof milliseconds, "/s  %.*f ms", step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3);
+  // As long as it gets: metrics of an evaluation are any number.
+  const std::string text = (step.isEvaluation ? "batch " : "step ") + (loss + norm) + "  " + rate + " " + itemName_ +
+                           milliseconds + waits + moves + "  peak " + bytesText(session_.allocatedBytes()) + "/" +
+                           bytesText(session_.plannedBytes());
   if (terminal_) {
-    std::fprintf(stderr, "\r%s\x1b[K", text);
+    std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
     open_ = true;
     if (step.step == step.lastStep) {
       std::fputc('\n', stderr);
       open_ = false;
     }
   } else {
-    std::fprintf(stderr, "%s\n", text);
+    std::fprintf(stderr, "%s\n", text.c_str());
   }
   std::fflush(stderr);
 }
@@ -186,7 +190,7 @@ StepLog::Json Progress::lineOf(const StepReport &step) const {
                {std::string(itemName_) + "_per_s", itemsPerStep_ / step.seconds},
                {"step_ms", step.seconds * 1e3},
                {"peak_bytes", session_.allocatedBytes()},
-               {"finite", std::isfinite(step.loss)},
+               {"finite", !step.hasLoss || std::isfinite(step.loss)},
                {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
   if (step.dataSeconds)
     line["data_ms"] = *step.dataSeconds * 1e3;
@@ -210,7 +214,8 @@ StepLog::Json Progress::lineOf(const StepReport &step) const {
 }
 
 Status Progress::logBoard(const StepReport &step) {
-  LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
+  if (step.hasLoss)
+    LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
   if (!step.isEvaluation)
     LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
   if (step.evaluation)

@@ -21,6 +21,7 @@ namespace lowtide::run {
 struct StepReport {
   int64_t step = 0, lastStep = 0; ///< counted from 1; the last one of this run
   double loss = 0, lr = 0;
+  bool hasLoss = true; ///< an entry may compute outputs alone
   std::optional<double> gradNorm;
   /// After this step: loss scale, finite steps since it last changed, steps without an update so far.
   std::optional<double> lossScale, growthTracker, skipped;

@@ -7,21 +7,12 @@
 #include "Compilation.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/ShellQuote.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lowtide;
-
-/// As a shell takes it.
-static std::string quoteForShell(StringRef text) {
-  auto isPlain = [](char c) { return llvm::isAlnum(c) || StringRef("_-./=:,+").contains(c); };
-  if (!text.empty() && llvm::all_of(text, isPlain))
-    return text.str();
-  std::string quoted = "'";
-  for (char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
+using rt::quoteForShell;
 
 static bool hasLoss(func::FuncOp forward) {
   return llvm::any_of(llvm::seq(forward.getNumResults()), [&](unsigned i) {

@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/ShellQuote.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -63,7 +64,8 @@ Failure Compilation::keepOutputs(StringRef entry) {
   });
   step.emitRemark(isTrained ? "a training step" : "the evaluation")
       << " does not compute " << (dropped.size() == 1 ? "the output " : "the outputs ") << llvm::join(dropped, ", ")
-      << " (" << formatBytes(bytes) << "); --outputs=" << (isTrained ? llvm::join(dropped, ",") : "all")
+      << " (" << formatBytes(bytes)
+      << "); --outputs=" << (isTrained ? rt::quoteForShell(llvm::join(dropped, ",")) : "all")
       << (dropped.size() == 1 ? " keeps it" : " keeps them");
   return {};
 }

@@ -6,6 +6,7 @@
 #include "lowtide/Legalize/LossOption.h"
 #include "LossTerms.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "runtime/ShellQuote.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -63,12 +64,14 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
                                               << ") is the only scalar float one";
     if (auto scalar = llvm::find_if(outputs, [](NamedOutput &o) { return isFloatScalar(o.value); });
         scalar != outputs.end()) {
-      diag.attachNote() << "say which of them is the loss, for example --loss='" << writeLossName(scalar->name) << "'";
+      diag.attachNote() << "say which of them is the loss, for example --loss="
+                        << rt::quoteForShell(writeLossName(scalar->name));
       return diag;
     }
     const LossKind kind = outputs.empty() ? LossKind::CrossEntropy : suggestLossKind(outputs.front().value);
-    diag.attachNote() << "say which loss to add, for example --loss='" << findLossKind(kind).name << "("
-                      << (outputs.empty() ? "logits" : writeLossName(outputs.front().name)) << ", labels)'";
+    const std::string output = outputs.empty() ? "logits" : writeLossName(outputs.front().name);
+    diag.attachNote() << "say which loss to add, for example --loss="
+                      << rt::quoteForShell((findLossKind(kind).name + "(" + output + ", labels)").str());
     return diag;
   }
   found->isLoss = true;

@@ -8,6 +8,7 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Broadcast.h"
+#include "runtime/ShellQuote.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -112,8 +113,10 @@ void LossTerms::warnOfProbabilities(const LossTerm &term, Value output) {
                                << (term.kind == LossKind::KlDiv ? "log-probabilities" : "logits") << ", and '"
                                << term.output.text << "' holds probabilities";
   if (term.kind != LossKind::KlDiv)
-    warning.attachNote() << "their loss is --loss='" << findLossKind(likely).name << "(" << operand << ", "
-                         << writeLossName(term.labels.text) << ")'";
+    warning.attachNote()
+        << "their loss is --loss="
+        << rt::quoteForShell(
+               (findLossKind(likely).name + "(" + operand + ", " + writeLossName(term.labels.text) + ")").str());
 }
 
 /// Probabilities kept from 0 and 1, as Keras keeps them: their logarithms are finite.

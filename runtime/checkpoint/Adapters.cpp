@@ -5,6 +5,7 @@
 #include "runtime/Element.h"
 #include "runtime/Json.h"
 #include "runtime/MappedFile.h"
+#include "runtime/ShellQuote.h"
 #include "runtime/Verify.h"
 #include "runtime/checkpoint/FolderListing.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
@@ -375,7 +376,8 @@ static Status refuseFolder(const std::string &path) {
   if (const std::string latest = readPointer(path, latestPointer); !latest.empty())
     newest = (fs::path(path) / latest).string();
   if (const std::string file = (fs::path(newest) / checkpointFiles[0]).string(); fs::exists(file, error))
-    text += ": --init=" + file + " starts from the weights of a checkpoint, --resume=" + path + " goes on from it";
+    text += ": --init=" + quoteForShell(file) +
+            " starts from the weights of a checkpoint, --resume=" + quoteForShell(path) + " goes on from it";
   return {StatusCode::Usage, text, path};
 }
 

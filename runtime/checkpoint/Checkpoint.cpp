@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/Checkpoint.h"
 
+#include "runtime/ShellQuote.h"
 #include "runtime/checkpoint/FolderListing.h"
 #include "runtime/checkpoint/TensorFiles.h"
 
@@ -96,7 +97,7 @@ Status refuseAll(const Session &session, const std::string &folder, std::vector<
   for (size_t i = 0; i < reasons.size(); ++i)
     text += (i ? "; " : ": ") + reasons[i];
   if (!sound.empty())
-    text += "; sound is " + sound + ", to start from it name it: --resume=" + sound;
+    text += "; sound is " + sound + ", to start from it name it: --resume=" + quoteForShell(sound);
   return {code, text, folder};
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/RunFolder.h"
 
+#include "runtime/ShellQuote.h"
 #include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/checkpoint/OutputFile.h"
@@ -69,7 +70,7 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string &folder, 
     const fs::path parent = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
     return Status(StatusCode::Usage,
                   "is a checkpoint of a run, not a folder of checkpoints: give the folder that holds it, --save=" +
-                      (parent.empty() ? "." : parent.string()) + ", or another one",
+                      quoteForShell(parent.empty() ? "." : parent.string()) + ", or another one",
                   folder);
   }
   const bool made = fs::create_directories(folder, error);

@@ -3,9 +3,11 @@
 #include "runtime/data/Feeder.h"
 
 #include "runtime/RandomInit.h"
+#include "runtime/ShellQuote.h"
 #include "runtime/Verify.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 namespace lowtide::rt {
@@ -100,6 +102,15 @@ Status Feeder::addStream(const Dataset &dataset, const std::vector<Tensor> &tens
   return Status::ok();
 }
 
+/// An argument of `numpy.savez`: names of a file need not be names of Python.
+static std::string asKeyword(const std::string &name) {
+  auto isLetter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  auto isPlain = [&](char c) { return isLetter(c) || std::isdigit(static_cast<unsigned char>(c)); };
+  if (!name.empty() && isLetter(name[0]) && std::all_of(name.begin(), name.end(), isPlain))
+    return name + "=…";
+  return "**{'" + printable(name) + "': …}";
+}
+
 Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes) {
   std::string available;
   for (const auto &[name, array] : dataset.arrays)
@@ -110,8 +121,8 @@ Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tens
     if (it == dataset.arrays.end())
       return badInput("the data have no array '" + printable(binding.name()) + "', which the model reads as " +
                       bindingText(binding) + "; they have: " + (available.empty() ? "nothing" : available) +
-                      "; arrays go by the model's names: numpy.savez('data.npz', " + printable(binding.name()) +
-                      "=…), or --data=" + printable(binding.name()) + "=FILE.npy");
+                      "; arrays go by the model's names: numpy.savez('data.npz', " + asKeyword(binding.name()) +
+                      "), or --data=" + quoteForShell(binding.name() + "=FILE.npy"));
     if (Status status = addArray(tensor, it->second, dataset, notes); !status.isOk())
       return std::move(status).at(it->second.parts[0].file + ": array '" + printable(binding.name()) + "'");
   }

@@ -3,7 +3,7 @@
 
 // A loss and a metric, each one number: which of them is the loss is for the user to say.
 // CHECK: error: the model has no loss: none of its outputs ('scores', 'nll', 'accuracy') is the only scalar float one
-// CHECK: note: say which of them is the loss, for example --loss='nll'
+// CHECK: note: say which of them is the loss, for example --loss=nll
 // NAMED: -> (tensor<f32> {train.binding = #train.metric<"loss">}
 func.func @model(%x: tensor<4x10xf32> {onnx.input = "x"})
     -> (!onnx.value {onnx.output = "scores"}, !onnx.value {onnx.output = "nll"}, !onnx.value {onnx.output = "accuracy"}) {

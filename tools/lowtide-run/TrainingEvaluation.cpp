@@ -4,6 +4,8 @@
 
 #include "Signals.h"
 
+#include "runtime/ShellQuote.h"
+
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
@@ -40,8 +42,9 @@ Expected<std::unique_ptr<TrainingEvaluation>> TrainingEvaluation::create(const O
   made->validation_ = std::move(*validation);
   made->every_ = options.evalEvery ? options.evalEvery : stepsPerEpoch;
   made->patience_ = options.patience;
-  made->command_ = "lowtide-run " + options.artifact + " --entry=eval --data=" + options.evalData +
-                   (options.scale.empty() ? "" : " --scale=" + options.scale);
+  made->command_ = "lowtide-run " + quoteForShell(options.artifact) +
+                   " --entry=eval --data=" + quoteForShell(options.evalData) +
+                   (options.scale.empty() ? "" : " --scale=" + quoteForShell(options.scale));
   if (!options.keepBest.empty() || options.patience) {
     Expected<EarlyStopping> stopping = EarlyStopping::create(options.keepBest.empty() ? "loss" : options.keepBest,
                                                              options.patience, *made->validation_);

@@ -9,6 +9,7 @@
 #include "lowtide/Report/Report.h"
 #include "lowtide/Support/NameList.h"
 #include "lowtide/Support/StableSort.h"
+#include "runtime/ShellQuote.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -465,7 +466,7 @@ int driver::explainArtifact(const Options &options) {
   else
     printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" +
                options.input + "'");
-  printNote("lowtide explain " + options.input +
+  printNote("lowtide explain " + rt::quoteForShell(options.input) +
             " lists the largest decisions; patterns work: '*attn*'; "
             "a constant that became part of the step's code has no name there");
   return exitUsage;

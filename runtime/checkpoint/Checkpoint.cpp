@@ -103,9 +103,35 @@ Status refuseAll(const Session &session, const std::string &folder, std::vector<
 
 } // namespace
 
-Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &folder, bool strict) {
+/// A folder as it is, and of a pointer (`run/best`) the checkpoint that it names.
+static Expected<std::string> followPointer(const std::string &path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error))
+    return path;
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  for (const char *pointer : {bestPointer, latestPointer})
+    if (fs::path(path).filename() == pointer) {
+      std::string missing;
+      const std::string name = readPointer(folder, pointer, &missing);
+      if (!name.empty())
+        return (fs::path(folder) / name).string();
+      return badInput(missing.empty() ? "names no checkpoint" : "names " + missing + ", which is not there", path);
+    }
+  const bool isInside = fs::exists(folder + "/" + manifestName, error);
+  return Status(StatusCode::Usage,
+                "is a file, not a folder of checkpoints or one of them" +
+                    (isInside ? ": --resume=" + quoteForShell(folder) + " takes the checkpoint that it is of" : ""),
+                path);
+}
+
+Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &path, bool strict) {
   if (!session.isBound())
     return Status(StatusCode::Usage, "the session is not bound: there is no place to load a checkpoint into");
+  Expected<std::string> followed = followPointer(path);
+  if (!followed)
+    return followed.takeStatus();
+  const std::string &folder = *followed;
   std::error_code error;
   Unloadable why = Unloadable::Damaged;
   for (const char *name : {manifestName, checkpointFiles[0], checkpointFiles[2]})
@@ -129,12 +155,12 @@ Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &f
     std::vector<std::string> reasons;
     bool isGone = false;
     for (size_t i = 0; i < list.size() && !isGone; ++i) {
-      const std::string path = folder + "/" + list[i].name;
-      Expected<Candidate> found = examine(session, path, why);
+      const std::string checkpoint = folder + "/" + list[i].name;
+      Expected<Candidate> found = examine(session, checkpoint, why);
       if (found)
-        return take(session, *found, path, std::move(result));
+        return take(session, *found, checkpoint, std::move(result));
       // A run that saves there may have pruned it since it was listed.
-      isGone = round < 3 && !fs::exists(path, error) && !error;
+      isGone = round < 3 && !fs::exists(checkpoint, error) && !error;
       if (strict && !isGone)
         return found.takeStatus();
       reasons.push_back(found.status().str());

@@ -28,9 +28,9 @@ struct LoadedCheckpoint {
 };
 
 /// Loads the checkpoint that `latest` names under `folder`, else the last written one of its run; or `folder` itself if
-/// it is one. One that is damaged or not finite is passed over (an error with `strict`); anything else that stands
-/// against one is an error with that reason, and so is it when none is left, with the reason of each. The session is
-/// unchanged then.
+/// it is one, or what it names as a file `latest` or `best`. One that is damaged or not finite is passed over (an error
+/// with `strict`); anything else that stands against one is an error with that reason, and so is it when none is left,
+/// with the reason of each. The session is unchanged then.
 Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &folder, bool strict);
 
 } // namespace lowtide::rt

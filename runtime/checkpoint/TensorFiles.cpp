@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/TensorFiles.h"
 
 #include "runtime/Element.h"
+#include "runtime/ShellQuote.h"
 #include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
@@ -75,6 +76,10 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
     const StatusCode code = why == Unloadable::NotFinite ? StatusCode::NonFinite : StatusCode::BadInput;
     return Refusal{why, Status(code, std::move(words), checkpoint_ + "/" + checkpointFiles[file])};
   };
+  // Which does, where the parameters are those of the artifact.
+  auto adviseWeights = [&] {
+    return "; --init=" + quoteForShell(checkpoint_ + "/" + checkpointFiles[0]) + " starts from its weights";
+  };
   std::map<std::string, bool> known;
   std::optional<Refusal> notFinite;
   const std::vector<Tensor> tensors = session.persistent();
@@ -89,7 +94,8 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
       if (isConstant)
         continue;
       return refuse(Unloadable::OtherModel, file,
-                    "has no " + name + ": it is of another model" + (file ? " or optimizer" : ""));
+                    "has no " + name + ": it is of another model" +
+                        (file ? " or optimizer" + adviseWeights() : std::string()));
     }
     const plan::ParameterSource *source = layoutOf(session, tensors, tensor);
     const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
@@ -100,7 +106,7 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
     if (coded ? array->dims != dims : !fitsShape(*array, binding, source))
       return refuse(Unloadable::OtherModel, file, both + "it is of another model");
     if (array->dtype != dtype)
-      return refuse(Unloadable::OtherPrecision, file, both + "it is of another precision");
+      return refuse(Unloadable::OtherPrecision, file, both + "it is of another precision" + adviseWeights());
     if (std::optional<uint64_t> at = firstNotFinite(array->dtype, array->bytes.data(), array->bytes.size());
         at && !notFinite && !startsNotFinite(session.artifact(), binding))
       notFinite = refuse(Unloadable::NotFinite, file,

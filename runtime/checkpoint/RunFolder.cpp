@@ -126,13 +126,13 @@ Status RunFolder::claim(const RunState &state, bool overwrite) {
     last = list->begin();
   if (isOurs(*last))
     return Status::ok();
+  // From what tells no run, none goes on.
   const std::string whose = last->facts
-                                ? "run " + printable(last->facts->state.run) + " has saved there, last in " + last->name
-                                : "it holds " + last->name + ", whose state.json cannot be read";
+                                ? "run " + printable(last->facts->state.run) + " has saved there, last in " +
+                                      last->name + ": go on from there with --resume=" + quoteForShell(folder_) + ", "
+                                : "it holds " + last->name + ", whose state.json cannot be read: ";
   return {StatusCode::Usage,
-          whose + ": go on from there with --resume=" + folder_ +
-              ", give another folder, or add --overwrite to replace what is there once this run has saved",
-          folder_};
+          whose + "give another folder, or add --overwrite to replace what is there once this run has saved", folder_};
 }
 
 Expected<std::string> RunFolder::setAside(const std::string &name) {
@@ -273,6 +273,9 @@ Expected<std::string> RunFolder::save(const Session &session, const RunState &st
   saved_ = true;
   LOWTIDE_TRY(syncDirectory(folder_));
   LOWTIDE_TRY(point(latestPointer, state.step));
+  // The best of what goes is not the best of this run, whose checkpoint may have the same name.
+  if (std::find(overwritten_.begin(), overwritten_.end(), readPointer(folder_, bestPointer)) != overwritten_.end())
+    ::unlink(pathOf(bestPointer).c_str());
   for (const std::string &each : overwritten_)
     if (each != name)
       remove(each);

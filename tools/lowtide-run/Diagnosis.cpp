@@ -181,10 +181,15 @@ std::string Diagnosis::explainIndex(const Epochs::Step &at, size_t number, std::
                                           return fails(bytes);
                                         }) -
                            1;
-  Bytes bytes = neutral[number];
   auto valueIn = [&](const Bytes &from) {
     return static_cast<int64_t>(loadElement(dtype, from.data() + element * size));
   };
+  Bytes bytes = neutral[number];
+  std::memcpy(bytes.data() + element * size, given.data() + element * size, size);
+  if (!fails(bytes) && isFinite)
+    return "array '" + printable(tensor.binding->name()) + "' holds nothing in this batch that counts, such as " +
+           std::to_string(valueIn(given)) + " " + place(at, tensor, element) + ": the loss is a mean of none";
+  bytes = neutral[number];
   const int64_t bad = valueIn(given), good = valueIn(bytes);
   const uint64_t distance = bad > good ? static_cast<uint64_t>(bad) - static_cast<uint64_t>(good)
                                        : static_cast<uint64_t>(good) - static_cast<uint64_t>(bad);

@@ -366,6 +366,8 @@ Status TrainingRun::writeScalars(int64_t step, const Epochs::Step &at) {
 }
 
 Status TrainingRun::feed(int64_t step, uint8_t *slot, Share share) const {
+  if (firstSkippedStep_ < 0 && report.skipped.value_or(0) > skippedBefore_)
+    firstSkippedStep_ = report.step - 1;
   const Epochs::Step at = epochs_->at(step);
   if (readsBatch_)
     LOWTIDE_TRY(at.feeder->feedRows(step, at.epoch, at.firstRow, slot, share));

@@ -126,7 +126,8 @@ private:
   int64_t savedStep_ = -1;
   bool ends_ = false; ///< before its last step: it is not finite
   bool lastIsFinite_ = true;
-  int64_t notFiniteStep_ = -1; ///< the first with such a loss, from 0; -1: there is none
+  int64_t notFiniteStep_ = -1;    ///< the first with such a loss, from 0; -1: there is none
+  int64_t firstSkippedStep_ = -1; ///< the first that was undone, or that loss scaling skipped
   rt::BindOptions bind_;
   std::string resumedFrom_;
   int stoppedBy_ = 0;

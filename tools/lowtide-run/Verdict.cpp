@@ -96,6 +96,7 @@ std::string TrainingRun::findCause() {
   run.goBack = [this, from]() -> Status {
     LOWTIDE_TRY(session_->restart(bind_));
     return from.empty() ? Status::ok() : loadCheckpoint(*session_, from, /*strict=*/true).status();
+    notFiniteStep_ = notFiniteStep_ < 0 ? firstSkippedStep_ : notFiniteStep_;
   };
   run.secondsPerStep = summary_->medianSeconds();
   return Diagnosis(std::move(run)).causeOf(notFiniteStep_);

@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/InitialState.h"
 #include "runtime/checkpoint/OutputFile.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -87,6 +88,12 @@ Status readDevice(const std::string &device, const std::string &target, BindOpti
 
 } // namespace
 
+/// Of an entry that the compiler makes where it is asked for.
+static std::string adviseEntry(const std::string &entry) {
+  const bool isKnown = entry == "train" || entry == "eval" || entry == "gradient";
+  return isKnown ? "; compile with --entries=" + entry : "";
+}
+
 LossScaleState::LossScaleState(const Session &session, const std::string &entry) {
   for (auto [name, slot] : {std::pair("loss_scale", &scale_), std::pair("loss_scale.growth_tracker", &tracker_),
                             std::pair("loss_scale.skipped", &skipped_)})
@@ -118,7 +125,8 @@ Status TrainingRun::load() {
     std::string names;
     for (const plan::Entry &other : session_->plan().entries())
       names += (names.empty() ? "" : ", ") + printable(other.name());
-    return {StatusCode::Usage, "no entry '" + printable(options_.entry) + "'; the artifact has: " + names};
+    return {StatusCode::Usage,
+            "no entry '" + printable(options_.entry) + "'; the artifact has: " + names + adviseEntry(options_.entry)};
   }
   return Status::ok();
 }
@@ -182,6 +190,12 @@ Status TrainingRun::resume() {
   state_ = resumed->state;
   resumedFrom_ = resumed->path;
   notes_.insert(notes_.end(), resumed->notes.begin(), resumed->notes.end());
+  // Constants may be what a file for --init brings besides: of pairs a checkpoint holds no frozen weights.
+  const std::vector<Tensor> tensors = session_->persistent();
+  if (!options_.init.empty() && std::none_of(tensors.begin(), tensors.end(), [](const Tensor &tensor) {
+        return tensor.binding->kind() == plan::Binding::CONSTANT;
+      }))
+    notes_.push_back("--init has no effect: " + resumed->path + " has a value for everything that it could bring");
   log_.info("checkpoint", "resumed after step " + std::to_string(state_.step) + " from " + resumed->path);
   if (saves()) {
     LOWTIDE_TRY(folder_->claim(state_, options_.overwrite));
@@ -263,7 +277,8 @@ Status TrainingRun::withAverages(const std::function<Status()> &act) {
 Status TrainingRun::dumpGradients() {
   const std::string name = options_.entry == "train" ? "gradient" : options_.entry;
   if (!session_->artifact().entry(name))
-    return {StatusCode::Usage, "the artifact has no entry 'gradient'; --dump-gradients needs it"};
+    return {StatusCode::Usage, "the artifact has no entry 'gradient', which --dump-gradients needs; compile with "
+                               "--entries=train,gradient"};
   std::vector<std::string> unread;
   Expected<Feeder> feeder = Feeder::create(dataset_, *session_, name, std::nullopt, unread);
   if (!feeder)
@@ -351,6 +366,8 @@ Status TrainingRun::finishOldest() {
                               std::to_string(report.loss) + ", " + std::to_string(report.seconds * 1e3) + " ms");
   if (!std::isfinite(report.loss) && !lossScale_.skips() && notFiniteStep_ < 0)
     notFiniteStep_ = report.step - 1;
+  if (firstSkippedStep_ < 0 && report.skipped.value_or(0) > skippedBefore_)
+    firstSkippedStep_ = report.step - 1;
   if (!isFinite && !expectation_) {
     verdict_ = {StatusCode::NonFinite, "the loss of step " + std::to_string(report.step) + " is not finite"};
     ends_ = true;
@@ -366,8 +383,6 @@ Status TrainingRun::writeScalars(int64_t step, const Epochs::Step &at) {
 }
 
 Status TrainingRun::feed(int64_t step, uint8_t *slot, Share share) const {
-  if (firstSkippedStep_ < 0 && report.skipped.value_or(0) > skippedBefore_)
-    firstSkippedStep_ = report.step - 1;
   const Epochs::Step at = epochs_->at(step);
   if (readsBatch_)
     LOWTIDE_TRY(at.feeder->feedRows(step, at.epoch, at.firstRow, slot, share));

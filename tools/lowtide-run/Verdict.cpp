@@ -9,13 +9,38 @@
 #include "runtime/checkpoint/OutputFile.h"
 
 #include <cmath>
+#include <filesystem>
 
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
 
+/// Nothing is written over what is read: data are not to be had again.
+static Status checkInputs(const Options &options) {
+  std::vector<std::string> inputs = {options.artifact, options.init, options.expect, options.model};
+  for (const std::string &spec : {options.data, options.evalData})
+    for (std::string &path : Dataset::listFiles(spec))
+      inputs.push_back(std::move(path));
+  const std::string profile = options.profile == "-" ? "" : options.profile;
+  std::error_code error;
+  for (auto [flag, output] :
+       {std::pair("--predict", options.predict), std::pair("--summary", options.summary),
+        std::pair("--profile", profile), std::pair("--log-jsonl", options.logJsonl),
+        std::pair("--dump-outputs", options.dumpOutputs), std::pair("--dump-gradients", options.dumpGradients),
+        std::pair("--export-ema", options.exportEma), std::pair("--export", options.exportModel)})
+    for (const std::string &input : inputs)
+      // A model may get its trained weights where it is.
+      if (!output.empty() && !input.empty() && std::filesystem::is_regular_file(output, error) &&
+          std::filesystem::equivalent(output, input, error) &&
+          !(input == options.model && output == options.exportModel))
+        return {StatusCode::Usage, std::string(flag) + " would be written over what the run reads: give another file",
+                output};
+  return Status::ok();
+}
+
 /// What the end of the run writes; a refusal then would come after the work.
 Status TrainingRun::checkResults() const {
+  LOWTIDE_TRY(checkInputs(options_));
   const std::string profile = options_.profile == "-" ? "" : options_.profile;
   for (const std::string &path : {options_.exportEma, options_.dumpOutputs, options_.summary, profile})
     if (!path.empty())
@@ -71,6 +96,7 @@ void TrainingRun::judge() {
   if (skipped >= steps) {
     verdict_ = {StatusCode::NonFinite,
                 "every step was skipped (" + std::to_string(steps) + "): none was finite, and nothing was trained"};
+    notFiniteStep_ = notFiniteStep_ < 0 ? firstSkippedStep_ : notFiniteStep_;
     return;
   }
   if (Status status = session_->download(); !status.isOk())
@@ -96,7 +122,6 @@ std::string TrainingRun::findCause() {
   run.goBack = [this, from]() -> Status {
     LOWTIDE_TRY(session_->restart(bind_));
     return from.empty() ? Status::ok() : loadCheckpoint(*session_, from, /*strict=*/true).status();
-    notFiniteStep_ = notFiniteStep_ < 0 ? firstSkippedStep_ : notFiniteStep_;
   };
   run.secondsPerStep = summary_->medianSeconds();
   return Diagnosis(std::move(run)).causeOf(notFiniteStep_);

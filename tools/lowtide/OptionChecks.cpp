@@ -10,6 +10,7 @@
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Compiler/OptionTable.h"
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace lowtide;
 using namespace lowtide::driver;
@@ -24,6 +25,18 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
 /// "--eps", "--eps (LOWTIDE_EPS)".
 static std::string nameFlag(const std::string &flag, const std::string &origin) {
   return "--" + flag + (origin == "command line" ? "" : " (" + origin + ")");
+}
+
+/// Nothing is written over what is read: a model is not to be had again.
+static bool checkFiles(const Options &options) {
+  const std::string module = StringRef(options.against).rsplit(':').first.str();
+  for (const std::string &output : {options.output, options.figures, options.record})
+    for (const std::string &input : {options.input, options.weightsFrom, options.config, options.targetFile,
+                                     options.run, options.data, options.against, module})
+      if (!output.empty() && !input.empty() && llvm::sys::fs::equivalent(output, input))
+        return fail("'" + output + "' would be written over, and it is what the command reads",
+                    "give what is written another name");
+  return true;
 }
 
 static bool checkStages(const Options &options, const config::Config &config) {
@@ -174,9 +187,9 @@ static bool checkMaster(const Options &options) {
 
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
-  return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTarget(options, config) &&
-         checkTable(options, config) && checkBudget(options, config) && checkPrecision(options) &&
-         checkMoments(options) && checkMaster(options) && checkAdapters(options, config);
+  return checkFiles(options) && (!hasStages || (checkStages(options, config) && checkText(options, config))) &&
+         checkTarget(options, config) && checkTable(options, config) && checkBudget(options, config) &&
+         checkPrecision(options) && checkMoments(options) && checkMaster(options) && checkAdapters(options, config);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

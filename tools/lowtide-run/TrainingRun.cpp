@@ -7,7 +7,6 @@
 #include "Profile.h"
 #include "Signals.h"
 
-#include "runtime/Element.h"
 #include "runtime/MappedFile.h"
 #include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/ExportOnnx.h"
@@ -92,22 +91,6 @@ Status readDevice(const std::string &device, const std::string &target, BindOpti
 static std::string adviseEntry(const std::string &entry) {
   const bool isKnown = entry == "train" || entry == "eval" || entry == "gradient";
   return isKnown ? "; compile with --entries=" + entry : "";
-}
-
-LossScaleState::LossScaleState(const Session &session, const std::string &entry) {
-  for (auto [name, slot] : {std::pair("loss_scale", &scale_), std::pair("loss_scale.growth_tracker", &tracker_),
-                            std::pair("loss_scale.skipped", &skipped_)})
-    if (Expected<Tensor> found = session.tensor(entry, name))
-      *slot = *found;
-}
-
-void LossScaleState::read(StepReport &report) const {
-  auto number = [](const std::optional<Tensor> &tensor) {
-    return tensor && tensor->bring(HostAccess::Read).isOk()
-               ? std::optional(loadElement(tensor->binding->dtype(), tensor->data))
-               : std::nullopt;
-  };
-  report.lossScale = number(scale_), report.growthTracker = number(tracker_), report.skipped = number(skipped_);
 }
 
 TrainingRun::TrainingRun(const Options &options) : options_(options), log_(options.log) {}
@@ -342,14 +325,15 @@ Status TrainingRun::finishOldest() {
   if (hasNorm_)
     report.gradNorm = *session_->metric(*stepEntry, "grad_norm");
   lossScale_.read(report);
+  const bool isSkipped = lossScale_.takeSkip(report, underWay_.empty());
   if (undo_)
-    LOWTIDE_TRY(undo(report));
+    LOWTIDE_TRY(undo(report, isSkipped));
   state_.step = report.step;
-  lastIsFinite_ = std::isfinite(report.loss) || lossScale_.skips() || undo_;
+  lastIsFinite_ = std::isfinite(report.loss) || isSkipped || undo_;
   if (expectation_)
     expectation_->check(report.step - 1, report.loss);
   // A step that was skipped left everything as it was.
-  bool isFinite = std::isfinite(report.loss) || lossScale_.skips() || options_.onNonFinite != OnNonFinite::Stop;
+  bool isFinite = std::isfinite(report.loss) || isSkipped || options_.onNonFinite != OnNonFinite::Stop;
   if (isFinite)
     LOWTIDE_TRY(evaluate(report));
   summary_->add(report);
@@ -364,7 +348,7 @@ Status TrainingRun::finishOldest() {
   if (log_.shows(config::LogLevel::Debug, "runtime"))
     log_.debug("runtime", "step " + std::to_string(report.step) + ": entry " + *stepEntry + ", loss " +
                               std::to_string(report.loss) + ", " + std::to_string(report.seconds * 1e3) + " ms");
-  if (!std::isfinite(report.loss) && !lossScale_.skips() && notFiniteStep_ < 0)
+  if (!std::isfinite(report.loss) && !isSkipped && notFiniteStep_ < 0)
     notFiniteStep_ = report.step - 1;
   if (firstSkippedStep_ < 0 && report.skipped.value_or(0) > skippedBefore_)
     firstSkippedStep_ = report.step - 1;

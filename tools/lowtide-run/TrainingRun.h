@@ -4,6 +4,7 @@
 
 #include "Epochs.h"
 #include "Expectation.h"
+#include "LossScaleState.h"
 #include "Options.h"
 #include "Progress.h"
 #include "Summary.h"
@@ -20,19 +21,6 @@
 #include <functional>
 
 namespace lowtide::run {
-
-/// The state of loss scaling, where a step has it.
-class LossScaleState {
-public:
-  LossScaleState() = default;
-  LossScaleState(const rt::Session &session, const std::string &entry);
-  /// Whether a step that is not finite makes no update.
-  bool skips() const { return skipped_.has_value(); }
-  void read(StepReport &report) const;
-
-private:
-  std::optional<rt::Tensor> scale_, tracker_, skipped_;
-};
 
 /// load → bind → (resume) → for each step: scalars, batch, step, loss → (save, export) → a summary.
 class TrainingRun {
@@ -85,7 +73,7 @@ private:
   void save(StepReport &report, bool isLast);
   bool saves() const { return folder_ != nullptr; }
   /// Takes back a step that is not finite, where --on-nonfinite asks for that.
-  rt::Status undo(StepReport &report);
+  rt::Status undo(StepReport &report, bool isSkipped);
   /// What is wrong with the run as a whole, once its steps are done.
   void judge();
   /// Puts the cause of what is not finite into the verdict; parameters and state are others afterwards.

@@ -71,14 +71,14 @@ void TrainingRun::save(StepReport &report, bool isLast) {
     progress_->line("error", "checkpoint: " + saved.status().str());
 }
 
-Status TrainingRun::undo(StepReport &report) {
+Status TrainingRun::undo(StepReport &report, bool isSkipped) {
   LOWTIDE_TRY(session_->download());
   // Loss scaling takes its own steps back, and has to lower its scale with that.
   const bool isFinite = std::isfinite(report.loss) && std::isfinite(report.gradNorm.value_or(0));
   Expected<std::optional<NotFinite>> found = findNotFinite(*session_);
   if (!found)
     return found.takeStatus();
-  if ((!isFinite && !lossScale_.skips()) || *found) {
+  if ((!isFinite && !isSkipped) || *found) {
     LOWTIDE_TRY(undo_->restore());
     ++undone_;
   }

@@ -185,17 +185,59 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
       op->erase();
   }
 
-  void visit(const Head &head) {
-    Operation *op = head.back();
+  static HeadShape getShape(Operation *op) {
     auto getType = [](Value value) { return cast<RankedTensorType>(value.getType()); };
     RankedTensorType x = getType(op->getOperand(0)), weight = getType(op->getOperand(1)),
                      loss = getType(op->getResult(0));
     const int64_t rows = x.getDimSize(0);
     if (rows == 0 || x.getDimSize(1) == 0)
-      return;
+      return {};
     const uint64_t classes = weight.getNumElements() / x.getDimSize(1);
-    const uint64_t logitsBytes = rows * classes * ((loss.getElementTypeBitWidth() + 7) / 8);
-    const HeadShape shape{rows, x.getDimSize(1), logitsBytes, getTensorBytes(weight).value_or(0)};
+    return {rows, x.getDimSize(1), rows * classes * ((loss.getElementTypeBitWidth() + 7) / 8),
+            getTensorBytes(weight).value_or(0)};
+  }
+
+  /// The op on rows that fall into tiles. What is added are zeros with a cotangent of zero, which add zeros to the
+  /// sums.
+  Operation *pad(Operation *op, int64_t rows) {
+    OpBuilder builder(op);
+    Operation *padded = builder.clone(*op);
+    const int64_t more = choosePaddedRows(getShape(op), isWide());
+    for (OpOperand *operand : getRowOperands(padded)) {
+      builder.setInsertionPoint(padded);
+      nn::Expr whole(builder, op->getLoc(), operand->get());
+      SmallVector<int64_t> none(whole.rank(), 0), high(none);
+      high[0] = more - rows;
+      operand->set(nn::pad(whole, none, high));
+    }
+    builder.setInsertionPointAfter(padded);
+    for (auto [result, by] : llvm::zip(op->getResults(), padded->getResults()))
+      result.replaceAllUsesWith(by);
+    for (OpResult result : getRowResults(padded)) {
+      auto type = cast<RankedTensorType>(result.getType());
+      SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()), shape(sizes);
+      shape[0] = more;
+      result.setType(RankedTensorType::get(shape, type.getElementType()));
+      if (result.use_empty())
+        continue;
+      nn::Expr part = nn::slice(nn::Expr(builder, op->getLoc(), result), starts, sizes);
+      result.replaceAllUsesExcept(part, part.get().getDefiningOp());
+    }
+    op->erase();
+    return padded;
+  }
+
+  void visit(Head head) {
+    HeadShape shape = getShape(head.back());
+    if (!shape.rows)
+      return;
+    // What lies between a loss and its gradients need not be finite where there are no numbers.
+    if (head.size() == 1 && choosePaddedRows(shape, isWide()) != shape.rows) {
+      head = {pad(head.back(), shape.rows)};
+      shape = getShape(head.back());
+    }
+    Operation *op = head.back();
+    const auto [rows, features, logitsBytes, weightBytes] = shape;
     const int64_t tile = chooseTile(shape, isWide()), count = chooseChunks(shape, tile, chunks);
     if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op))
       gradient.setTile(tile == rows ? 0 : tile);

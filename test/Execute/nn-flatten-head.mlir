@@ -242,3 +242,29 @@ func.func @chosen(%x: tensor<2x3x4xf32> {test.value = dense<[[[0.5, 0.5, -0.0, 2
   %sd = nn.reduce_sum %d dims = [2] : tensor<2x2x3xf32> -> tensor<2x2xf32>
   return %sa, %sb, %sc, %sd : tensor<2xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x2xf32>
 }
+
+// A loss of the first samples and another of the others, as of chosen and rejected answers: each has a product of its rows.
+// CHECK-LABEL: @halves
+// CHECK-NOT: {{8x5|4x2x5}}
+// CHECK: nn.dot {{.*}} -> tensor<4x5xf32>
+// CHECK-NOT: {{8x5|4x2x5}}
+// CHECK: return
+func.func @halves(%x: tensor<4x2x3xf32> {test.value = dense<[[[0.0, 0.75, -0.75], [-1.25, 0.0, -1.25]], [[0.25, -1.0, 1.5], [0.75, -1.25, -1.5]], [[0.75, 1.25, 1.5], [-1.25, -0.25, -1.0]], [[-0.75, -1.0, -0.25], [-1.5, -0.25, -0.25]]]> : tensor<4x2x3xf32>},
+    %w: tensor<5x3xf32> {test.value = dense<[[-0.5, -1.0, 0.5], [-1.5, 0.0, 1.0], [1.5, -1.5, 0.0], [1.25, -0.75, 1.5], [-1.5, 1.0, -1.5]]> : tensor<5x3xf32>},
+    %y: tensor<4xi64> {test.value = dense<[1, 4, 0, 2]> : tensor<4xi64>},
+    %i: tensor<2x2x1xi64> {test.value = dense<[[[3], [3]], [[2], [0]]]> : tensor<2x2x1xi64>})
+    -> (tensor<4xf32> {test.value = dense<[2.807639598063212, 0.06935554374282361, 2.116466639494976, 0.12942852260550983]> : tensor<4xf32>},
+        tensor<2x2x1xf32> {test.value = dense<[[[-0.027698250637873734], [-12.01518218894387]], [[-2.3897040789267248], [-3.4203517049062766]]]> : tensor<2x2x1xf32>}) {
+  %rows = nn.reshape %x : tensor<4x2x3xf32> -> tensor<8x3xf32>
+  %z = nn.dot %rows, %w {transpose_b} : (tensor<8x3xf32>, tensor<5x3xf32>) -> tensor<8x5xf32>
+  %z3 = nn.reshape %z : tensor<8x5xf32> -> tensor<4x2x5xf32>
+  %first = nn.slice %z3 starts = [0, 0, 0] strides = [1, 1, 1] : tensor<4x2x5xf32> -> tensor<2x2x5xf32>
+  %others = nn.slice %z3 starts = [2, 0, 0] strides = [1, 1, 1] : tensor<4x2x5xf32> -> tensor<2x2x5xf32>
+  %logits = nn.reshape %first : tensor<2x2x5xf32> -> tensor<4x5xf32>
+  %l, %lse = nn.softmax_cross_entropy %logits, %y : (tensor<4x5xf32>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
+  %two = nn.constant dense<2.0> : tensor<2x2x5xf32>
+  %sharp = nn.mul %others, %two : tensor<2x2x5xf32>
+  %q = nn.log_softmax %sharp dim = 2 : tensor<2x2x5xf32>
+  %p = nn.gather_elements %q[%i] axis = 2 : (tensor<2x2x5xf32>, tensor<2x2x1xi64>) -> tensor<2x2x1xf32>
+  return %l, %p : tensor<4xf32>, tensor<2x2x1xf32>
+}

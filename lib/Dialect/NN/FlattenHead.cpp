@@ -264,7 +264,7 @@ struct RaiseReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// Some rows of logits that nothing else reads: of what they are made of.
+/// Some rows of logits that nothing else reads, or other rows: of what they are made of.
 template <typename Op> struct RaiseRows : OpRewritePattern<Op> {
   RaiseRows(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
   bool always;
@@ -283,6 +283,41 @@ template <typename Op> struct RaiseRows : OpRewritePattern<Op> {
     Operation *op = value.getDefiningOp();
     return llvm::hasSingleElement(llvm::SmallPtrSet<Operation *, 4>(value.user_begin(), value.user_end())) &&
            (isa<DotOp>(op) || llvm::all_of(op->getOperands(), [&](Value v) { return isReadHereOnly(v); }));
+  }
+
+  /// Rows of logits that `op` chooses for a loss; nothing where it does something else.
+  template <typename Chooser> std::optional<int64_t> countChosen(Operation *op) const {
+    auto chooser = dyn_cast<Chooser>(op);
+    std::optional<HeadView> view = chooser ? HeadView::get(chooser.getX(), always) : std::nullopt;
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    if (!classes || !findClasses(chooser, *classes) || !feedsLoss(chooser.getY()))
+      return std::nullopt;
+    return chooser.getY().getType().getNumElements() / std::max<int64_t>(view->getNumClasses(), 1);
+  }
+
+  /// Whether all that reads the logits chooses rows for a loss, not more in all than there are: one loss of the chosen
+  /// answers, another of the rejected ones.
+  bool isReadByRows(const HeadView &view) const {
+    llvm::SmallSetVector<Operation *, 8> made;
+    made.insert(view.ops.begin(), view.ops.end());
+    SmallVector<Value> worklist{view.rows};
+    while (!worklist.empty()) {
+      Value at = worklist.pop_back_val();
+      if (isHeadRows(at, always) && made.insert(at.getDefiningOp()) && !isa<DotOp>(at.getDefiningOp()))
+        llvm::append_range(worklist, at.getDefiningOp()->getOperands());
+    }
+    int64_t chosen = 0;
+    for (Operation *op : made)
+      for (Operation *user : op->getResult(0).getUsers()) {
+        if (made.contains(user))
+          continue;
+        std::optional<int64_t> count = countChosen<SliceOp>(user);
+        count = count ? count : countChosen<GatherOp>(user);
+        if (!count)
+          return false;
+        chosen += *count;
+      }
+    return chosen <= view.getNumRows();
   }
 
   /// The rows of `value` [rows, …] that are chosen.
@@ -325,8 +360,9 @@ template <typename Op> struct RaiseRows : OpRewritePattern<Op> {
     std::optional<int64_t> chosenClasses = classes ? findClasses(op, *classes) : std::nullopt;
     if (!chosenClasses || !feedsLoss(op.getY()))
       return rewriter.notifyMatchFailure(op, "no rows of logits");
-    if (!isReadHereOnly(view->rows) ||
-        !llvm::all_of(view->ops, [](Operation *op) { return op->getResult(0).hasOneUse(); }))
+    const bool isAlone = isReadHereOnly(view->rows) &&
+                         llvm::all_of(view->ops, [](Operation *op) { return op->getResult(0).hasOneUse(); });
+    if (!isAlone && !isReadByRows(*view))
       return rewriter.notifyMatchFailure(op, "the logits are read elsewhere");
     ArrayRef<int64_t> result = op.getY().getType().getShape();
     auto take = [&](Expr x) { return takeRows(op, x, *classes); };

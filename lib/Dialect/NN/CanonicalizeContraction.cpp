@@ -223,9 +223,32 @@ struct SharedWeight : OpRewritePattern<DotOp> {
     return success();
   }
 };
+/// dot(softmax(x)[…, :n], b) → dot(softmax(x), b with rows of zeros after it): what attention with sinks computes,
+/// whose columns no value belongs to. The probabilities are kept once, not next to most of themselves.
+struct ProbabilitiesOfSinks : OpRewritePattern<DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
+    constexpr int64_t fewOf = 16;
+    auto part = op.getA().getDefiningOp<SliceOp>();
+    auto softmax = part ? part.getX().getDefiningOp<SoftmaxOp>() : SoftmaxOp();
+    if (!softmax || !part->hasOneUse() || !softmax->hasOneUse() || op.getTransposeA())
+      return rewriter.notifyMatchFailure(op, "the first operand is no part of probabilities that nothing else reads");
+    ArrayRef<int64_t> from = part.getX().getType().getShape(), to = part.getY().getType().getShape();
+    const int64_t last = int64_t(from.size()) - 1, more = from[last] - to[last];
+    auto isZero = [](int64_t start) { return start == 0; };
+    if (int64_t(softmax.getDim()) != last || from.drop_back() != to.drop_back() || more * fewOf > from[last] ||
+        !llvm::all_of(part.getStarts(), isZero) || part.getStrides()[last] != 1)
+      return rewriter.notifyMatchFailure(op, "not all but few of the last columns");
+    Expr b(rewriter, op.getLoc(), op.getB());
+    SmallVector<int64_t> none(b.rank(), 0), high(none);
+    high[op.getTransposeB() ? b.rank() - 1 : b.rank() - 2] = more;
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), softmax.getY(), pad(b, none, high), false, op.getTransposeB());
+    return success();
+  }
+};
 } // namespace
 
 void lowtide::nn::addContractionPatterns(RewritePatternSet &patterns) {
   patterns.add<SumOverUnits, MergeSums, SumOfDiagonal, SumOfRepeated, TransposeIntoDot, TransposeTwice, TransposeOfDot,
-               SharedWeight>(patterns.getContext());
+               SharedWeight, ProbabilitiesOfSinks>(patterns.getContext());
 }

@@ -160,8 +160,12 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
                       llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
     // Exporters that move dimensions leave the old shapes behind, which runtimes only warn about.
     auto actual = meaning.tensor ? cast<RankedTensorType>(meaning.tensor.getType()) : RankedTensorType();
+    // So does one who names dynamic sizes of inputs alone: outputs have those of the example.
+    bool isOutput = isOther && stated.getRank() == actual.getRank() &&
+                    llvm::any_of(node.getResult(i).getUsers(),
+                                 [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
     bool isMoved = isOther && stated.getElementType() == actual.getElementType() &&
-                   stated.getNumElements() == actual.getNumElements();
+                   (isOutput || stated.getNumElements() == actual.getNumElements());
     if (isMoved && !isDoubtful && !view.ignoresStatedShape && misstated.empty())
       emitWarning(node.getLoc()) << "'" << node.getOpType() << "': its result " << i << " is stated to be " << stated
                                  << " and is " << actual << "; shapes after it are taken from the operators";

@@ -382,7 +382,7 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
          << " has none), ";
   }
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
-  note << "a larger budget";
+  note << "a larger budget; 'lowtide fit' with these flags tries what fits";
   auto module = step->getParentOfType<ModuleOp>();
   noteRooms(error, module, isTransient);
   // The first that may do: what loses least.

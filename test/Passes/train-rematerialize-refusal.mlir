@@ -6,7 +6,7 @@
 // CHECK: error: @train cannot fit 4.88 KiB (5000 bytes): at least 7.06 KiB (7232 bytes) are needed whatever is recomputed
 // CHECK: one instruction needs 3.50 KiB at once (layer2): tensor<7x64xf32> of 1.75 KiB, tensor<7x64xf32> of 1.75 KiB from 'layer2'{{$}}
 // CHECK: note: the smallest plan found needs 7.06 KiB (7232 bytes)
-// CHECK: note: what helps: the batch of 7 in parts (--micro-batches=7), activations in 16 bits (--precision=mixed-bf16), a smaller batch, a larger budget
+// CHECK: note: what helps: the batch of 7 in parts (--micro-batches=7), activations in 16 bits (--precision=mixed-bf16), a smaller batch, a larger budget; 'lowtide fit' with these flags tries what fits
 
 // STATIC: error: cannot fit 2.93 KiB: parameters, optimizer state and batch alone are 3.56 KiB; at least 7.06 KiB (7232 bytes) are needed whatever is recomputed
 // STATIC: note: the smallest plan found needs 7.06 KiB (7232 bytes)

@@ -307,14 +307,18 @@ class Folder:
     # --- what must hold
 
     def settle(self, happen, *arguments):
-        """Something happens; every checkpoint that is sound now is there afterwards, unchanged."""
+        """Something happens; every checkpoint that is sound now is there afterwards, unchanged.
+
+        A run that saves the same step with other bits, as one that was overwriting and was killed, takes the name; the old one stays.
+        """
         before = sound_ones(self.path)
         happen(*arguments)
         if self.is_replaced:
             return
         after = {path.name: contents(path) for path in self.path.glob("step-*") if path.is_dir()}
         for name, files in before.items():
-            if after.get(name) != files:
+            aside = (other for kept, other in after.items() if kept.startswith(f"{name}.replaced-"))
+            if after.get(name) != files and files not in aside:
                 raise Lost(f"{name} was sound and {'has changed' if name in after else 'is gone'}; there are {sorted(os.listdir(self.path))}")
         for name, files in sound_ones(self.path).items():
             ours = json.loads(files["state.json"]).get("run") == self.tools.run_name

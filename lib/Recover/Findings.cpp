@@ -165,6 +165,10 @@ static constexpr Row rows[] = {
      "parameters of the program are not in the file, and cannot be trained, unless the program does not use them: "
      "{names}{operations that are gone}",
      "export with optimize=False"},
+    {FindingKind::ParametersUnread, "parameters-unread", Certainty::Stated,
+     "parameters of the program are not in the file, for it reads nothing under these names, and checkpoints will lack "
+     "them: {names}",
+     "load checkpoints into the module with strict=False, which keeps its own values there"},
     {FindingKind::FoldedFromOne, "folded-from-one", Certainty::Stated,
      "initializer {initializer} was folded from parameter {parameter} and {what differs}: training it is not training "
      "the parameter",

@@ -504,7 +504,8 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                     "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)");
 }
 
-/// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.
+/// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values, and
+/// those that the program does not read under these names.
 void SignatureClassifier::reportDropped() {
   bool isOptimized = llvm::any_of(facts, [](const TensorFacts &fact) { return !fact.foldedFrom.empty(); }) ||
                      llvm::any_of(file.getModel().graph().node(), isRewritten);
@@ -517,13 +518,11 @@ void SignatureClassifier::reportDropped() {
     return;
   // A program that does not use a parameter loses no operation by that.
   std::vector<std::string> lost = findLostOperations(file.getModel().graph(), signature);
-  if (!isOptimized && lost.empty())
-    return;
   std::string operations =
       lost.empty()
           ? ""
           : "; operations are gone that did nothing to the first values of what they read: " + llvm::join(lost, ", ");
-  file.getReport().add({FindingKind::ParametersLost,
+  file.getReport().add({isOptimized || !lost.empty() ? FindingKind::ParametersLost : FindingKind::ParametersUnread,
                         names.front().str(),
                         {names.begin(), names.end()},
                         {{"operations that are gone", operations}}});

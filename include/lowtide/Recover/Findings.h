@@ -75,6 +75,7 @@ enum class FindingKind : uint8_t {
   BuffersTrained,
   // What the program lists, and the file lacks or holds in another form.
   ParametersLost,
+  ParametersUnread,
   FoldedFromOne,
   FoldedFromSeveral,
   ParametersViewed,

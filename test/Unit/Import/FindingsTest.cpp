@@ -65,6 +65,22 @@ static std::vector<std::string> keysOf(const ModelProto &model) {
   return keys;
 }
 
+TEST(Findings, ParametersUnderNamesThatNothingReads) {
+  for (bool isUsed : {false, true}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 11, opset_import: ["" : 23]>
+      g (float[2,4] x) => (float[2,4] y) <float[4] w = {1, 2, 3, 4}> {
+        y = Mul(x, w)
+      })");
+    std::vector<std::string> parameters = {"w"};
+    if (!isUsed)
+      parameters.push_back("spare.weight");
+    setSignature(model, parameters, "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+    setOperation(model, 0, "y", 1, "mul.Tensor", "%x, %p_w");
+    EXPECT_EQ(keysOf(model), isUsed ? std::vector<std::string>() : std::vector<std::string>{"parameters-unread"});
+  }
+}
+
 TEST(Findings, AttentionLostItsDropout) {
   auto make = [](const char *operands) {
     ModelProto model = parseModel(R"(

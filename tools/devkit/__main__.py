@@ -23,6 +23,7 @@ COMMANDS = {
     "masters": ("masters", "masters in halves next to whole ones: equal bits for many steps"),
     "offload": ("offload", "every model with values in another memory: less of the device's, the same bits"),
     "combinations": ("combinations", "flags drawn at random for every model: with a budget the same bits, or a refusal in words"),
+    "budgets": ("budgets", "flags drawn at random for every model: a larger budget is neither refused nor slower"),
     "footprints": ("footprints", "every model on guarded memory: no kernel leaves its slices"),
     "allocations": ("allocations", "what the fake CUDA device allocates for every model: the plan's arenas, and nothing else"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
@@ -39,7 +40,7 @@ COMMANDS = {
 
 # Commands that compare numbers run in the private environment that holds numpy; what explains them needs no numpy, so
 # that their modules import it where they use it.
-NUMERIC = {"zoo", "demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "allocations", "masters", "offload", "combinations", "machine-code", "libraries", "bundle"}
+NUMERIC = {"zoo", "demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "allocations", "masters", "offload", "combinations", "budgets", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -285,6 +285,9 @@ def exact_suite(suite, full):
     for folder in model_folders(full):
         for row in command_rows("combinations", folder, *(["--draws=20"] if full else ["--draws=4", "--only=mlp-digits/model.onnx"])):
             suite.add(f"exact combinations {row['name']}", row["complaint"])
+    for folder in model_folders(full):
+        for row in command_rows("budgets", folder, *([] if full else ["--only=mlp-digits/model.onnx"])):
+            suite.add(f"exact budgets {row['name']}", row["complaint"])
 
 
 def plans_suite(suite, full):

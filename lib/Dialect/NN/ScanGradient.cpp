@@ -9,8 +9,10 @@
 //   3. The cotangent of what every round reads is a sum over the rounds. Where a round's term is a product, or a
 //      reduction of what is laid in rows anyway, the sum is made of the rows of all rounds at once; any other is
 //      carried.
-//   4. Within a segment, products of states with what every step reads are one product of all of its steps.
-//   5. A round that is itself a loop (a segment of steps) is not recomputed: the forward scan lays down what the
+//   4. What a step makes its state of is not computed again where the forward scan's rows hold that state, and the way
+//      back reads no more of the step for it: the tanh of a plain recurrence.
+//   5. Within a segment, products of states with what every step reads are one product of all of its steps.
+//   6. A round that is itself a loop (a segment of steps) is not recomputed: the forward scan lays down what the
 //      way back reads, and sums are carried, so that nothing of all segments is there at once but that. Which of it is
 //      recomputed after all is chosen later (train-recompute-scans).
 //
@@ -31,13 +33,16 @@ using namespace lowtide::nn;
 
 static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static uint64_t bytesOf(Value value) {
+  return llvm::divideCeil(uint64_t(typeOf(value).getNumElements()) * typeOf(value).getElementTypeBitWidth(), 8);
+}
 
 namespace {
 class ScanGradient {
 public:
   ScanGradient(ScanOp scan, GradientBuilder &g)
-      : scan(scan), g(g), builder(g.builder), loc(scan.getLoc()), rounds(scan.getRounds()), next(scan.getNext()),
-        sliced(scan.getNumSliced()), carried(scan.getNumCarried()),
+      : scan(scan), forward(scan), g(g), builder(g.builder), loc(scan.getLoc()), rounds(scan.getRounds()),
+        next(scan.getNext()), sliced(scan.getNumSliced()), carried(scan.getNumCarried()),
         isOfSegments(!scan.getBlock()->getOps<ScanOp>().empty()), inner(builder.getContext()) {}
 
   LogicalResult run();
@@ -50,8 +55,11 @@ private:
   void keepStates();
   void mapSegment();
   void keepSegment();
+  Value findRows(unsigned i);
   Value findState(unsigned i);
   void writeStep();
+  uint64_t countRead(ArrayRef<Value> ends, Value given);
+  void readLaidDown(ArrayRef<Value> ends);
   void multiplyAhead();
   unsigned collect(Value root);
   std::function<Expr()> stack(Value value);
@@ -78,7 +86,8 @@ private:
     return typeOf(whole).clone(shape);
   }
 
-  ScanOp scan;
+  /// As it is, and what has taken its place, with more rows.
+  ScanOp scan, forward;
   GradientBuilder &g;
   OpBuilder &builder;
   Location loc;
@@ -122,25 +131,30 @@ void ScanGradient::findActive() {
   }
 }
 
-/// Rows of the forward scan that hold what state `i` is after each step, moved by one step; null if there are none.
-Value ScanGradient::findState(unsigned i) {
-  Value first = scan.getCarried()[i];
-  const SmallVector<int64_t> row = prefixed(1, typeOf(first).getShape());
-  for (auto [j, made] : llvm::enumerate(next.getRows())) {
-    auto shown = made.getDefiningOp<ReshapeOp>();
-    if (!shown || shown.getX() != next.getCarried()[i] || typeOf(made).getShape() != ArrayRef(row))
-      continue;
-    Expr start = reshape(at(builder, first), row);
-    if (rounds == 1)
-      return start;
-    Expr all = at(builder, scan->getResult(carried + j));
-    SmallVector<int64_t> starts(row.size(), 0), sizes(all.shape());
-    starts[0] = scan.getReversed() ? 1 : 0;
-    sizes[0] = rounds - 1;
-    Expr others = slice(all, starts, sizes);
-    return scan.getReversed() ? concat({others, start}, 0) : concat({start, others}, 0);
-  }
+/// Rows of the forward scan that hold what state `i` is after each step; null if there are none.
+Value ScanGradient::findRows(unsigned i) {
+  const SmallVector<int64_t> row = prefixed(1, typeOf(scan.getCarried()[i]).getShape());
+  for (auto [j, made] : llvm::enumerate(next.getRows()))
+    if (auto shown = made.getDefiningOp<ReshapeOp>();
+        shown && shown.getX() == next.getCarried()[i] && typeOf(made).getShape() == ArrayRef(row))
+      return forward->getResult(carried + unsigned(j));
   return {};
+}
+
+/// The same moved by one step: what it is before each.
+Value ScanGradient::findState(unsigned i) {
+  Value after = findRows(i);
+  if (!after)
+    return {};
+  Expr first = at(builder, scan.getCarried()[i]), start = reshape(first, prefixed(1, first.shape()));
+  if (rounds == 1)
+    return start;
+  Expr all = at(builder, after);
+  SmallVector<int64_t> starts(all.rank(), 0), sizes(all.shape());
+  starts[0] = scan.getReversed() ? 1 : 0;
+  sizes[0] = rounds - 1;
+  Expr others = slice(all, starts, sizes);
+  return scan.getReversed() ? concat({others, start}, 0) : concat({start, others}, 0);
 }
 
 /// Finds what each state is before each step; the forward scan is replaced by one that lays down what is missing.
@@ -172,6 +186,7 @@ void ScanGradient::keepStates() {
   }
   NextOp::create(inside, next.getLoc(), llvm::map_to_vector(next.getCarried(), cloned), kept);
   scan->replaceAllUsesWith(longer->getResults().take_front(scan->getNumResults()));
+  forward = longer;
   for (auto [j, i] : llvm::enumerate(missing))
     states[i] = longer->getResult(scan->getNumResults() + j);
 }
@@ -198,6 +213,32 @@ static Value throughViews(Value value) {
   while (auto view = value.getDefiningOp<ReshapeOp>())
     value = view.getX();
   return value;
+}
+
+/// Bytes of the slices that lead to the ends of a round where `given` is there.
+uint64_t ScanGradient::countRead(ArrayRef<Value> ends, Value given) {
+  llvm::SetVector<Value> reached(ends.begin(), ends.end());
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Value value = reached[i];
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getArgNumber() < slices.size())
+      bytes += bytesOf(slices[argument.getArgNumber()]);
+    if (Operation *op = value.getDefiningOp(); op && value != given)
+      reached.insert(op->operand_begin(), op->operand_end());
+  }
+  return bytes;
+}
+
+/// Reads states after a step from the forward scan's rows where fewer bytes are read so.
+void ScanGradient::readLaidDown(ArrayRef<Value> ends) {
+  for (unsigned i = 0; i < carried; ++i) {
+    Value after = findRows(i), again = mapping.lookupOrNull(next.getCarried()[i]);
+    if (!after || !again || !again.getDefiningOp() || countRead(ends, again) + bytesOf(after) >= countRead(ends, {}))
+      continue;
+    inner.setInsertionPointToStart(body);
+    again.replaceAllUsesWith(reshape(at(inner, addSlice(after)), typeOf(again).getShape()));
+    inner.setInsertionPointToEnd(body);
+  }
 }
 
 /// What the step's products of slices and states with what every step reads come to is known for all steps of a
@@ -483,8 +524,13 @@ LogicalResult ScanGradient::run() {
       Total total = isOfSegments ? Total() : sumUp(term);
       results.push_back({i, total ? total : carrySum(term)});
     }
-  if (!isOfSegments)
+  if (!isOfSegments) {
+    SmallVector<Value> ends(handedOn);
+    llvm::append_range(ends, rows);
+    llvm::append_range(ends, sums);
+    readLaidDown(ends);
     multiplyAhead();
+  }
   finish(handedOn);
   for (auto &[i, total] : results)
     g.set(i, total());

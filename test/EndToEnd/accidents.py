@@ -318,7 +318,7 @@ class Folder:
         after = {path.name: contents(path) for path in self.path.glob("step-*") if path.is_dir()}
         for name, files in before.items():
             aside = (other for kept, other in after.items() if kept.startswith(f"{name}.replaced-"))
-            if after.get(name) != files and files not in aside:
+            if after.get(name) != files and not (name in after and files in aside):
                 raise Lost(f"{name} was sound and {'has changed' if name in after else 'is gone'}; there are {sorted(os.listdir(self.path))}")
         for name, files in sound_ones(self.path).items():
             ours = json.loads(files["state.json"]).get("run") == self.tools.run_name

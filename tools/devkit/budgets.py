@@ -11,9 +11,8 @@ Nothing is run. A draw depends on --seed, the model's name and its number alone.
 """
 
 import json
-import random
 
-from devkit.combinations import BUDGET, UNSUPPORTED, USAGE, compile_plain, draw, name_of, value_of
+from devkit.combinations import BUDGET, UNSUPPORTED, USAGE, add_draw_flags, compile_plain, draws_of, name_of, value_of
 from devkit.judge import first_error
 from devkit.trials import run_trials
 
@@ -56,8 +55,7 @@ def sweep(bench, flags, plan, rows):
 def trial(bench, options):
     met, complaints = 0, []
     bench.given = options.flags  # entries are drawn, too
-    for i in range(options.draws) if options.draw is None else [options.draw]:
-        drawn = draw(random.Random(f"{options.seed} {bench.model.parent.name}/{bench.model.name} {i}"), bench.given)
+    for i, drawn in draws_of(bench, options, bench.given):
         status, drawn, _, said = compile_plain(bench, drawn)
         if status in (USAGE, UNSUPPORTED):
             continue
@@ -71,10 +69,8 @@ def trial(bench, options):
 
 
 def add_flags(parser):
-    parser.add_argument("--draws", type=int, default=2, help="combinations per model (2)")
-    parser.add_argument("--draw", type=int, help="only the one of this number")
+    add_draw_flags(parser, draws=2)
     parser.add_argument("--rows", type=int, default=7, help="budgets of each (7)")
-    parser.add_argument("--seed", default="0", help="of the draws (0)")
 
 
 def main(argv):

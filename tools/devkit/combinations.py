@@ -122,6 +122,18 @@ def draw(source, given, steps=3):
     return Draw(flags, plan, runs, careless, source.randrange(1, max(steps, 2)), source.random() < 0.5, source.random() < 0.5)
 
 
+def draws_of(bench, options, given, steps=3):
+    """(number, combination) of those that the command asks for."""
+    for i in range(options.draws) if options.draw is None else [options.draw]:
+        yield i, draw(random.Random(f"{options.seed} {bench.model.parent.name}/{bench.model.name} {i}"), given, steps)
+
+
+def add_draw_flags(parser, draws):
+    parser.add_argument("--draws", type=int, default=draws, help=f"combinations per model ({draws})")
+    parser.add_argument("--draw", type=int, help="only the one of this number")
+    parser.add_argument("--seed", default="0", help="of the draws (0)")
+
+
 def compile_fitted(bench, flags, plan):
     """(artifact, its budget in bytes, complaint): the smallest budget that the refusal names, where no plan meets this one."""
     told = bench.work / "fitted.json"
@@ -265,8 +277,7 @@ def trial(bench, options):
     bench.given = options.flags  # entries are drawn, too
     # What a run starts from has the pairs that the record's own flags add.
     fixed = [*bench.given, "--lora"] if bench.record.run_flags() else bench.given
-    for i in range(options.draws) if options.draw is None else [options.draw]:
-        drawn = draw(random.Random(f"{options.seed} {bench.model.parent.name}/{bench.model.name} {i}"), fixed, options.steps)
+    for i, drawn in draws_of(bench, options, fixed, options.steps):
         try:
             happened, complaint = compare(bench, options.steps, drawn)
         except Broken as broken:
@@ -279,10 +290,8 @@ def trial(bench, options):
 
 
 def add_flags(parser):
-    parser.add_argument("--draws", type=int, default=4, help="combinations per model (4)")
-    parser.add_argument("--draw", type=int, help="only the one of this number")
+    add_draw_flags(parser, draws=4)
     parser.add_argument("--steps", type=int, default=3, help="steps of each run (3)")
-    parser.add_argument("--seed", default="0", help="of the draws (0)")
 
 
 def main(argv):

@@ -197,12 +197,11 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
             getTensorBytes(weight).value_or(0)};
   }
 
-  /// The op on rows that fall into tiles. What is added are zeros with a cotangent of zero, which add zeros to the
-  /// sums.
-  Operation *pad(Operation *op, int64_t rows) {
+  /// The op on `more` rows, which fall into tiles. What is added are zeros with a cotangent of zero, which add zeros to
+  /// the sums.
+  static Operation *pad(Operation *op, int64_t rows, int64_t more) {
     OpBuilder builder(op);
     Operation *padded = builder.clone(*op);
-    const int64_t more = choosePaddedRows(getShape(op), isWide());
     for (OpOperand *operand : getRowOperands(padded)) {
       builder.setInsertionPoint(padded);
       nn::Expr whole(builder, op->getLoc(), operand->get());
@@ -232,8 +231,8 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
     if (!shape.rows)
       return;
     // What lies between a loss and its gradients need not be finite where there are no numbers.
-    if (head.size() == 1 && choosePaddedRows(shape, isWide()) != shape.rows) {
-      head = {pad(head.back(), shape.rows)};
+    if (const int64_t more = head.size() == 1 ? choosePaddedRows(shape, isWide()) : shape.rows; more != shape.rows) {
+      head = {pad(head.back(), shape.rows, more)};
       shape = getShape(head.back());
     }
     Operation *op = head.back();

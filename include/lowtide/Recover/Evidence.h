@@ -119,7 +119,6 @@ std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
 std::optional<llvm::SmallVector<bool>> findProgramIndices(const ::onnx::NodeProto &node);
 /// By which number the `aten.addcmul` that the node was exported from multiplies its product; nullopt as above.
 std::optional<double> findProgramFactor(const ::onnx::NodeProto &node);
-
 /// The number c of the sum x + c · y, or the difference, that the node was exported from; nullopt: it names none.
 std::optional<double> findProgramAlpha(const ::onnx::NodeProto &node);
 /// The two dimensions of the `aten.diagonal` that the node was exported from, of `rank` dimensions; nullopt as above.

@@ -8,7 +8,6 @@
 #include "Lanes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
